@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"unwire/captures/profile"
 )
 
 // A ChunkSource has the chunks of exchanges.
@@ -19,6 +21,10 @@ type Source interface {
 
 	// Exchange returns exchange id. Errors: ErrNoExchange.
 	Exchange(ctx context.Context, id int64) (*Exchange, error)
+
+	// Profile is what is known of the service that the exchanges are with; nil is
+	// nothing.
+	Profile() *profile.Profile
 }
 
 // A Capture is a Source that can list its exchanges: a capture file, or a view

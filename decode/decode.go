@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode/envelope"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -64,6 +65,9 @@ type Exchange struct {
 	Frames  []Frame
 	Err     error // what could not be decoded; the frames before it are there
 
+	// Profile is what is known of the service, by which it was decoded.
+	Profile *profile.Profile
+
 	// Choices are how somebody said that fields are read, by direction; a capture
 	// remembers them for the method.
 	Choices [2][]kind.Choice
@@ -71,6 +75,10 @@ type Exchange struct {
 
 // Options bounds decoding. The zero value is the default.
 type Options struct {
+	// Profile is what is known of the service; nil: that of the source, if there is
+	// one.
+	Profile *profile.Profile
+
 	NoTrees bool // frames only: neither trees nor what is inside them
 	NoInner bool // trees, but not what is inside their fields
 
@@ -118,6 +126,9 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
+	if o.Profile == nil {
+		o.Profile = src.Profile()
+	}
 	s := NewStream(rec, o)
 	var batches [][]Frame // frames are large: each is moved once
 	var last []Frame
@@ -147,7 +158,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	code, message := s.Verdict()
 	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
-		Frames: frames, Err: errors.Join(s.Err(), err),
+		Frames: frames, Err: errors.Join(s.Err(), err), Profile: o.Profile,
 	}
 	ex.LoadChoices(ctx, src)
 	return ex, err

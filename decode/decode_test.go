@@ -18,9 +18,11 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode/envelope"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	subject "unwire/proto"
 )
 
 // one is a Source with one exchange.
@@ -36,6 +38,8 @@ func (o *one) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	}
 	return &o.ex, nil
 }
+
+func (o *one) Profile() *profile.Profile { return subject.Profile() }
 
 func (o *one) Chunks(_ context.Context, _, from int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {

@@ -23,6 +23,9 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
+	if o.Profile == nil {
+		o.Profile = src.Profile()
+	}
 	if o.MaxFrames <= 0 {
 		o.MaxFrames = math.MaxInt
 	}
@@ -30,7 +33,7 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 		o.MaxTotal = 1 << 40
 	}
 	s := NewStream(rec, o)
-	ex := &Exchange{Exchange: *rec, Call: s.Call()}
+	ex := &Exchange{Exchange: *rec, Call: s.Call(), Profile: o.Profile}
 	cut := false
 	var stop error
 	s.onFrame = func(f *Frame) {

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
-	"unwire/decode/conversation/scheme"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -62,12 +61,12 @@ func (s *Stream) inner(f *Frame) []Inner {
 
 // carrier is the field that carries messages as text; 0 for none.
 func (s *Stream) carrier(dir captures.Direction) uint64 {
-	known := &scheme.Fallback
+	p := s.o.Profile
 	switch {
-	case known.IsAppend(s.call.Service, s.call.RPC) && dir == captures.Up:
-		return known.Append.Text
+	case dir == captures.Up && p.IsAppend(s.call.Service, s.call.RPC):
+		return p.Split.Append.Text
 	case dir == captures.Down:
-		if h := known.HeadOf(s.call.Service, s.call.RPC); h != nil {
+		if h := p.Head(s.call.Service, s.call.RPC); h != nil {
 			return h.Data
 		}
 	}

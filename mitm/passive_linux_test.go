@@ -98,7 +98,7 @@ func TestPassiveConnectES(t *testing.T) {
 			if err != nil || string(got) != want.String() {
 				t.Fatalf("passive: %v: %s\n%s", err, said.String(), cmp.Diff(want.String(), string(got)))
 			}
-			store, err := store.Open(file)
+			store, err := store.Open(file, store.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

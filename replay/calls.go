@@ -21,7 +21,7 @@ import (
 // beside it.
 func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	head := &s.p.split.head
-	data, err := conversation.RebuildHead(head.call, head.frame.Data, s.p.split.id)
+	data, err := conversation.RebuildHead(s.p.captured.Profile, head.call, head.frame.Data, s.p.split.id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +93,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		return err
 	}
-	if data, err = conversation.RebuildAppend(a.frame.Data, s.p.split.id, number, data); err != nil {
+	if data, err = conversation.RebuildAppend(&s.p.captured.Profile.Split.Append, a.frame.Data, s.p.split.id, number, data); err != nil {
 		return err
 	}
 	what := fmt.Sprintf("append %d", number)
@@ -202,7 +202,7 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 	list := s.p.split.polls
 	for i := 0; !last && s.fail == nil && len(list) > 0 && ctx.Err() == nil; i++ {
 		a := list[min(i, len(list)-1)]
-		data, err := conversation.RebuildHead(a.call, a.frame.Data, s.p.split.id)
+		data, err := conversation.RebuildHead(s.p.captured.Profile, a.call, a.frame.Data, s.p.split.id)
 		if err == nil {
 			var rec *record
 			var resp *http.Response
@@ -242,7 +242,7 @@ func (s *session) joined(answer *decode.Exchange) (*decode.Exchange, error) {
 		}
 		parts = append(parts, ex)
 	}
-	if joined := conversation.Join(parts, decode.Options{}); len(joined) == 1 {
+	if joined := conversation.Join(parts, decode.Options{Profile: answer.Profile}); len(joined) == 1 {
 		return joined[0].Exchange, nil
 	}
 	return answer, nil

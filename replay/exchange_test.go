@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
-	"unwire/replay/profile"
 )
 
 // TestRefreshByKey exchanges an API key; where that may go is checked as for any request.
@@ -31,7 +31,7 @@ func TestRefreshByKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pr := profile.Cursor()
+	pr := proto.Profile()
 	load := func(key string) *credential.Credentials {
 		c, err := credential.Resolver{Getenv: func(name string) string {
 			return map[string]string{credential.EnvAPIKey: key, credential.EnvToken: "old"}[name]
@@ -58,7 +58,7 @@ func TestRefreshByKey(t *testing.T) {
 		t.Errorf("after it was turned away: %v, the server was asked %q", err, asked)
 	}
 	sent, got := entries(t, path)
-	if len(sent) != 1 || len(got) != 1 || sent[0].URL != s.URL+pr.Exchange || got[0].Status != http.StatusUnauthorized {
+	if len(sent) != 1 || len(got) != 1 || sent[0].URL != s.URL+pr.Exchange.Path || got[0].Status != http.StatusUnauthorized {
 		t.Errorf("the journal has %+v and %+v", sent, got)
 	}
 	for _, key := range []string{"", "wrong"} {
@@ -67,7 +67,7 @@ func TestRefreshByKey(t *testing.T) {
 		}
 	}
 	asked = ""
-	if err := load("key").Refresh(context.Background(), pr, pr.Backend, outbound.Policy{}, 0); !errors.Is(err, outbound.ErrRefused) || asked != "" {
+	if err := load("key").Refresh(context.Background(), pr, pr.Endpoints.Backend, outbound.Policy{}, 0); !errors.Is(err, outbound.ErrRefused) || asked != "" {
 		t.Errorf("another host: %v", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"unwire/captures"
 	"unwire/decode/wire"
 	"unwire/replay/credential"
-	"unwire/replay/profile"
 )
 
 // rememberSecret remembers a header's secret, so that the same one is known where its
@@ -77,7 +76,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	}
 
 	s := Secret{Where: "header " + name, From: from, Wants: variables(given.names), Omitted: !ok && p.o.OmitSecrets}
-	if name == profile.Cursor().ChecksumHeader && p.isLocal() {
+	if p.captured.Profile.IsChecksum(name) && p.isLocal() {
 		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
 	}
 	if !ok {

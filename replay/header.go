@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"unwire/captures/redact"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
-	"unwire/replay/profile"
 )
 
 // hopByHop are the header fields that belong to one connection, or that the
@@ -94,7 +94,7 @@ const placeholder = "[redacted:00000000]"
 // foreign looks at a captured header with a secret that was kept: it goes to the
 // host that it came from and to no other, and is never shown.
 func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
-	if credential.IsRedacted(h.Value) || len(redact.Default().FindHeaders(captures.Headers{h})) == 0 {
+	if credential.IsRedacted(h.Value) || len(redact.Default(p.captured.Profile).FindHeaders(captures.Headers{h})) == 0 {
 		return h, h.Value
 	}
 	hidden := placeholder
@@ -117,11 +117,23 @@ func sameHost(a, b string) bool {
 // old ones away, and not always in so many words.
 const oldVersion = 60 * 24 * time.Hour
 
+var dated = regexp.MustCompile(`\b(20[0-9]{2})\.([0-9]{2})\.([0-9]{2})\b`)
+
+// releasedAt is the date in a client's version, such as cli-2025.11.25-d5b3271.
+func releasedAt(version string) (time.Time, bool) {
+	m := dated.FindString(version)
+	t, err := time.Parse("2006.01.02", m)
+	return t, m != "" && err == nil
+}
+
 // checkVersion warns of a captured client version that is old.
 func (p *planner) checkVersion(now time.Time) {
-	name := profile.Cursor().VersionHeader
+	if p.captured.Profile == nil {
+		return
+	}
+	name := p.captured.Profile.VersionHeader
 	version := p.captured.RequestHeaders.Get(name)
-	if released, ok := profile.Released(version); ok && now.Sub(released) > oldVersion {
+	if released, ok := releasedAt(version); ok && now.Sub(released) > oldVersion {
 		p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
 	}
 }
@@ -131,7 +143,7 @@ const fromMaker = "made for this request"
 
 func (p *planner) makers() map[string]HeaderMaker {
 	if p.changes.Headers == nil {
-		return DefaultHeaders()
+		return DefaultHeaders(p.captured.Profile)
 	}
 	return p.changes.Headers
 }

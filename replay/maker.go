@@ -2,11 +2,10 @@ package replay
 
 import (
 	"context"
-	"encoding/base64"
 	"time"
 
+	"unwire/captures/profile"
 	"unwire/replay/credential"
-	"unwire/replay/profile"
 )
 
 // A HeaderMaker makes the value of a header anew for each request: a checksum of
@@ -32,23 +31,22 @@ type HeaderCall struct {
 	Time   time.Time // at which the request is made
 }
 
-// DefaultHeaders are the headers that the profile knows how to make.
-func DefaultHeaders() map[string]HeaderMaker {
-	return map[string]HeaderMaker{profile.Cursor().ChecksumHeader: checksumMaker{}}
+// DefaultHeaders are the headers that a profile, which may be nil, knows how to make.
+func DefaultHeaders(p *profile.Profile) map[string]HeaderMaker {
+	if p == nil || p.Checksum.Header == "" {
+		return map[string]HeaderMaker{}
+	}
+	return map[string]HeaderMaker{p.Checksum.Header: checksumMaker{p.Checksum}}
 }
 
-// A checksumMaker computes the part of a checksum that is the time. What follows
-// it tells the machine: it is kept as captured, or as given, and never invented.
+// A checksumMaker computes what of a checksum depends on the time. What tells the
+// machine is kept as captured, or as given, and never invented.
 //
 // Source: RESEARCH.md#checksum
-type checksumMaker struct{}
+type checksumMaker struct{ profile.Checksum }
 
 func (checksumMaker) Part() string { return credential.EnvMachineID }
 
-func (checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
-	if c.Value == "" && c.Part != "" {
-		return profile.ChecksumTime(c.Time, base64.RawURLEncoding) + c.Part, nil
-	}
-	value, _ := profile.RefreshChecksum(c.Value, c.Time)
-	return value, nil
+func (m checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
+	return m.Make(c.Value, c.Part, c.Time), nil
 }

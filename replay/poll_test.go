@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	subject "unwire/proto"
 	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
@@ -156,7 +157,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	o := a.settings()
 	o.Pace = &outbound.Pace{Journal: openJournal(t, path)}
 	plan := a.planned(c.ID, o)
-	out, err := store.Create(filepath.Join(t.TempDir(), "answer.uwc"), store.Options{})
+	out, err := store.Create(filepath.Join(t.TempDir(), "answer.uwc"), store.Options{Profile: subject.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}

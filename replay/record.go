@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/captures/store"
 )
 
@@ -18,6 +19,8 @@ var errTooLarge = errors.New("the answer is larger than the limit")
 // A record keeps what passes of the one exchange of a replay: in memory, to
 // compare it, and in a capture where there is one.
 type record struct {
+	profile *profile.Profile
+
 	mu     sync.Mutex
 	ex     captures.Exchange
 	chunks []captures.Chunk
@@ -35,7 +38,7 @@ func newRecord(p *Plan, out *store.Store) (*record, error) {
 // record begins the record of an exchange of a replay.
 func (p *Plan) record(ex captures.Exchange, out *store.Store) (*record, error) {
 	ex.Started, ex.Source = time.Now(), "replay"
-	r := &record{limit: p.o.MaxBytes, ex: ex}
+	r := &record{profile: p.captured.Profile, limit: p.o.MaxBytes, ex: ex}
 	if out == nil {
 		return r, nil
 	}
@@ -113,6 +116,9 @@ func (r *record) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	ex := r.snapshot()
 	return &ex, nil
 }
+
+// Profile is that of the captured exchange.
+func (r *record) Profile() *profile.Profile { return r.profile }
 
 // Chunks yields the chunks so far.
 func (r *record) Chunks(context.Context, int64, int64) iter.Seq2[captures.Chunk, error] {

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"unwire/proto"
 	"unwire/replay/credential"
-	"unwire/replay/profile"
 )
 
 // stored is a resolver of a client that has stored secrets.
 func stored(secrets map[string]string) credential.Resolver {
-	return credential.Resolver{OS: "darwin", Keyring: func(service, account string) (string, error) {
+	return credential.Resolver{OS: "darwin", Profile: proto.Profile(), Keyring: func(service, account string) (string, error) {
 		if s := secrets[service+"/"+account]; s != "" {
 			return s, nil
 		}
-		return "", profile.ErrMissing
+		return "", errors.New("not there")
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/internal/samples"
 )
@@ -49,7 +50,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 // TestKeptSecretStaysHome: a token that a capture has goes to the host that it
 // came from alone, and is in no plan.
 func TestKeptSecretStaysHome(t *testing.T) {
-	store, err := store.Create(filepath.Join(t.TempDir(), "kept.uwc"), store.Options{KeepSecrets: true})
+	store, err := store.Create(filepath.Join(t.TempDir(), "kept.uwc"), store.Options{Profile: proto.Profile(), KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

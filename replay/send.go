@@ -163,7 +163,7 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
-	stream := decode.NewStream(&ex, decode.Options{})
+	stream := decode.NewStream(&ex, decode.Options{Profile: rec.profile})
 	buf := make([]byte, readSize)
 	for {
 		n, err := resp.Body.Read(buf)
@@ -178,8 +178,8 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 				break
 			}
 			frames := stream.Feed(chunk)
-			last = last || conversation.IsLast(stream.Call(), frames)
-			s.dialogue.AddFrames(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{}))
+			last = last || conversation.IsLast(rec.profile, stream.Call(), frames)
+			s.dialogue.AddFrames(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{Profile: rec.profile}))
 		}
 		if err == io.EOF {
 			break

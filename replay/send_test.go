@@ -190,7 +190,7 @@ func TestLockStep(t *testing.T) {
 		t.Errorf("%d up, %d down", r.Sent, r.Received)
 	}
 	// A replay is a capture that can be replayed.
-	out, err := store.Open(l.out)
+	out, err := store.Open(l.out, store.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode"
+	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/live"
@@ -245,7 +246,7 @@ type lab struct {
 func newLab(t testing.TB) *lab {
 	t.Helper()
 	server := newTestServer(t)
-	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +359,7 @@ func (l *lab) plan(id int64, o settings) *Plan {
 // replay sends an exchange again, recorded in l.out.
 func (l *lab) replay(id int64, o settings) *Result {
 	l.Helper()
-	out, err := store.Create(l.out, store.Options{})
+	out, err := store.Create(l.out, store.Options{Profile: proto.Profile()})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -384,7 +385,7 @@ func (l *lab) expect(r *Result, v Verdict, origin Origin, code string) {
 // answered decodes what was recorded of a replay.
 func (l *lab) answered(id int64) *decode.Exchange {
 	l.Helper()
-	store, err := store.Open(l.out)
+	store, err := store.Open(l.out, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		l.Fatal(err)
 	}

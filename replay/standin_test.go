@@ -75,7 +75,7 @@ func newAgent(t *testing.T, o standin.Options) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := store.Create(filepath.Join(t.TempDir(), "turn.uwc"), store.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "turn.uwc"), store.Options{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}

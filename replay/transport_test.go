@@ -21,15 +21,15 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
+	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
-	"unwire/replay/profile"
 )
 
 // A written capture is one whose exchanges a test makes up.
 func written(t testing.TB, ex captures.Exchange, chunks ...captures.Chunk) (*store.Store, int64) {
 	t.Helper()
-	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestChecksumHeader(t *testing.T) {
 		t.Errorf("%s, %v", value(p), p.shown.Refreshed)
 	}
 	p := plan(remote, map[string]string{credential.EnvMachineID: "machine"})
-	fresh := profile.ChecksumTime(time.Now(), base64.RawURLEncoding) + "machine"
+	fresh := proto.Profile().Checksum.Make("", "machine", time.Now())
 	if value(p) != fresh || len(p.shown.Refreshed) != 1 || p.shown.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
 		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.shown.Refreshed, p.shown.Headers.Get("x-cursor-checksum"))
 	}

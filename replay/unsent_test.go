@@ -27,9 +27,9 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode/envelope"
+	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
-	"unwire/replay/profile"
 )
 
 // certificate makes a self-signed server certificate for names, and the pool
@@ -413,7 +413,7 @@ func TestRefreshNotSent(t *testing.T) {
 		"http://" + closedPort(t):         "not sent: no connection to 127.0.0.1:",
 		https(t, &tls.Config{}, true).url: "not sent: the server's TLS certificate is not trusted",
 	} {
-		if err := c.Refresh(t.Context(), profile.Cursor(), mustURL(base), outbound.Policy{}, 0); !errors.Is(err, outbound.ErrNotSent) || !strings.Contains(err.Error(), want) {
+		if err := c.Refresh(t.Context(), proto.Profile(), mustURL(base), outbound.Policy{}, 0); !errors.Is(err, outbound.ErrNotSent) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

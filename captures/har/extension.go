@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 )
 
@@ -50,6 +51,9 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange) (*extension,
 func (h *loadedExchange) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	return h.ex, nil
 }
+
+// Profile is that of the capture.
+func (h *loadedExchange) Profile() *profile.Profile { return h.profile }
 
 // Chunks yields the chunks that are held.
 func (h *loadedExchange) Chunks(_ context.Context, _, fromSeq int64) iter.Seq2[captures.Chunk, error] {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/envelope"
 )
@@ -103,11 +104,13 @@ type loadedExchange struct {
 	chunks []captures.Chunk
 	bodies [2][]byte
 	large  bool
+
+	profile *profile.Profile
 }
 
 // loadExchange reads the chunks of an exchange, until they are too large.
 func loadExchange(ctx context.Context, src captures.Capture, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
-	h := &loadedExchange{ex: ex, large: ex.BytesUp > limit || ex.BytesDown > limit}
+	h := &loadedExchange{ex: ex, profile: src.Profile(), large: ex.BytesUp > limit || ex.BytesDown > limit}
 	if h.large {
 		return h, nil
 	}
@@ -118,7 +121,7 @@ func loadExchange(ctx context.Context, src captures.Capture, ex *captures.Exchan
 		h.chunks = append(h.chunks, c)
 		h.bodies[c.Dir] = append(h.bodies[c.Dir], c.Data...)
 		if int64(len(h.bodies[c.Dir])) > limit {
-			return &loadedExchange{ex: ex, large: true}, nil
+			return &loadedExchange{ex: ex, profile: src.Profile(), large: true}, nil
 		}
 	}
 	return h, nil

@@ -11,7 +11,7 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	r := Default()
+	r := Default(nil)
 	jwt := madeUpJWT
 	for _, c := range []struct {
 		in   string
@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 func TestFindURL(t *testing.T) {
 	u := "https://u:pass@h/" + madeUpJWT + "?a=1&sig=abc#id_token=x"
 	var got []string
-	for _, h := range Default().FindURL(u) {
+	for _, h := range Default(nil).FindURL(u) {
 		got = append(got, fmt.Sprintf("%s %s %s", h.Rule, h.Name, u[h.Off:h.Off+h.Len]))
 	}
 	want := "url-password  pass, key-shape eyJ " + madeUpJWT + ", parameter sig abc, parameter id_token x"
@@ -57,7 +57,7 @@ func TestFindHeaders(t *testing.T) {
 		{Name: "accept", Value: "*/*"},
 	}
 	var got []string
-	for _, hit := range Default().FindHeaders(h) {
+	for _, hit := range Default(nil).FindHeaders(h) {
 		got = append(got, fmt.Sprintf("%s %s %s", hit.Header, hit.Rule, h.Get(hit.Header)[hit.Off:hit.Off+hit.Len]))
 	}
 	want := "authorization header made-up-token-1, cookie header made-up-cookie, cookie header made-up-token-1, " +
@@ -71,8 +71,8 @@ func TestFindHeaders(t *testing.T) {
 func TestFindAgreesWithBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, _ := secretBody(t)
-		hits := Default().Find(p, false)
-		r := Default()
+		hits := Default(nil).Find(p, false)
+		r := Default(nil)
 		clean := r.Bytes(p)
 		if found, changed := len(hits) > 0, string(clean) != string(p); found != changed {
 			t.Fatalf("%d hits, changed: %v: %q", len(hits), changed, p)
@@ -91,7 +91,7 @@ func TestFindAgreesWithBytes(t *testing.T) {
 }
 
 func TestFillAndNames(t *testing.T) {
-	r := Default()
+	r := Default(nil)
 	for _, secret := range []string{"abc", "made-up", "a-made-up-secret-value"} {
 		filled := r.Fill([]byte(secret))
 		if len(filled) != len(secret) || !IsPlaceholder(string(filled)) || string(r.Fill(filled)) != string(filled) {

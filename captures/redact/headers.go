@@ -11,7 +11,7 @@ import (
 // in lower case.
 func (r *Redactor) secretHeader(name string) bool {
 	switch name {
-	case "token", "api-key", "apikey", "x-auth", "x-client-key", "x-cursor-checksum", "x-goog-api-key",
+	case "token", "api-key", "apikey", "x-auth", "x-goog-api-key",
 		"x-amz-security-token", "x-amz-credential", "x-amz-signature", "authentication", "x-authentication", "x-authorization":
 		return true
 	}

@@ -25,7 +25,7 @@ func (r *Redactor) nameKind(name string) nameKind {
 		return secretName
 	}
 	switch name {
-	case "cookie", "setcookie", "credentials", "xcursorchecksum", "xclientkey", "xamzsignature", "xamzsecuritytoken", "xgoogsignature":
+	case "cookie", "setcookie", "credentials", "xamzsignature", "xamzsecuritytoken", "xgoogsignature":
 		return secretName
 	case "token", "jwt", "auth", "bearer", "csrf", "xsrf":
 		return perhapsName

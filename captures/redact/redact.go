@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"unwire/captures/profile"
 )
 
 // KeySize is the size of the key of placeholders, in bytes.
@@ -29,6 +31,9 @@ const (
 
 // Options adds to the default rules. The zero value adds nothing.
 type Options struct {
+	// Profile has secrets of a service; nil has none.
+	Profile *profile.Profile
+
 	Headers []string // further header fields whose value is a secret
 
 	// Names are further query parameters and JSON members, as they are spelt.
@@ -63,6 +68,7 @@ type Options struct {
 // Source: RESEARCH.md#redaction
 type Redactor struct {
 	headers, names map[string]bool // normalised
+	keys           []profile.Key   // of the profile
 	key, shortKey  []byte
 
 	omitUnsearched bool        // see Omitting
@@ -73,19 +79,25 @@ type Redactor struct {
 	rules   atomic.Pointer[ruleset]
 }
 
-// Default returns a Redactor with the default rules.
-func Default() *Redactor { return New(Options{}) }
+// Default returns a Redactor with the default rules and those of a profile, which
+// may be nil.
+func Default(p *profile.Profile) *Redactor { return New(Options{Profile: p}) }
 
 // New returns a Redactor with the default rules and those of o.
 func New(o Options) *Redactor {
 	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
+	if o.Profile != nil {
+		o.Headers = slices.Concat(o.Profile.Secrets.Headers, o.Headers)
+		o.Names = slices.Concat(o.Profile.Secrets.Names, o.Names)
+		r.keys = o.Profile.Secrets.Keys
+	}
 	for _, h := range o.Headers {
 		r.headers[strings.ToLower(h)] = true
 	}
 	for _, n := range o.Names {
 		r.names[normalName(n)] = true
 	}
-	r.rules.Store(newRuleset(nil))
+	r.rules.Store(newRuleset(r.keys, nil))
 	for _, s := range o.Secrets {
 		r.Learn(s)
 	}
@@ -102,7 +114,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
+	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
@@ -156,7 +168,7 @@ func (r *Redactor) Learn(secret string) {
 		r.learned = slices.Delete(r.learned, 0, 1)
 	}
 	r.learned = append(r.learned, secret)
-	r.rules.Store(newRuleset(r.learned))
+	r.rules.Store(newRuleset(r.keys, r.learned))
 }
 
 // A placeholder form is how a placeholder is spelt.

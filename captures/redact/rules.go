@@ -5,7 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
+
+	"unwire/captures/profile"
 )
 
 // maxSecret bounds the run of bytes that is taken for one secret, and so what
@@ -29,9 +32,9 @@ type ruleset struct {
 	two    [1 << 10]uint64
 }
 
-func newRuleset(learned []string) *ruleset {
+func newRuleset(keys []profile.Key, learned []string) *ruleset {
 	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]shape)}
-	for _, s := range knownShapes() {
+	for _, s := range slices.Concat(knownShapes(), keyShapes(keys)) {
 		k := f.admit(s.prefix)
 		f.shapes[k] = append(f.shapes[k], s)
 	}

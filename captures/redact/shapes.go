@@ -1,5 +1,7 @@
 package redact
 
+import "unwire/captures/profile"
+
 // A charset is a set of bytes.
 type charset [256]bool
 
@@ -60,8 +62,6 @@ func knownShapes() []shape {
 		// OpenAI, Anthropic and others
 		{prefix: "sk-", chars: wordChars, min: 20, digit: true},
 
-		{prefix: "key_", chars: alnumChars, min: 24, digit: true},  // Cursor
-		{prefix: "crsr_", chars: alnumChars, min: 20, digit: true}, // Cursor
 		{prefix: "github_pat_", chars: wordChars, min: 22},
 		{prefix: "glpat-", chars: wordChars, min: 20},
 		{prefix: "AKIA", chars: upperChars, min: 16, max: 16}, // AWS
@@ -92,6 +92,15 @@ func knownShapes() []shape {
 	}
 	for _, p := range []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"} {
 		shapes = append(shapes, shape{prefix: p, chars: alnumChars, min: 16})
+	}
+	return shapes
+}
+
+// keyShapes are those of a profile's keys.
+func keyShapes(keys []profile.Key) []shape {
+	var shapes []shape
+	for _, k := range keys {
+		shapes = append(shapes, shape{prefix: k.Prefix, chars: alnumChars, min: k.MinLength, digit: true})
 	}
 	return shapes
 }

@@ -106,7 +106,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	r.End(captures.Complete, "")
 	require.NoError(b, s.Close())
-	s = require.Value(Open(path))(b)
+	s = require.Value(Open(path, ReadOptions{}))(b)
 	defer func() { require.NoError(b, s.Close()) }()
 	b.ResetTimer()
 	for range b.N {

@@ -47,7 +47,7 @@ func TestCopyExchange(t *testing.T) {
 	require.NoError(t, to.Close())
 	require.NoError(t, from.Close())
 
-	s := require.Value(Open(path))(t)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	ex := require.Value(s.Exchange(t.Context(), 2))(t)
 	if ex.Outcome != captures.Reset || ex.Duration != 6*time.Millisecond || !ex.Started.Equal(begun) || ex.Status != 200 || ex.HTTP != "2" ||
@@ -99,7 +99,7 @@ func TestCleanedKeepsTheOrder(t *testing.T) {
 	r.End(captures.Complete, "")
 	require.NoError(t, s.Flush(t.Context()))
 	defer func() { require.NoError(t, s.Close()) }()
-	red := redact.Default()
+	red := redact.Default(nil)
 	red.Learn(testKey)
 	ex := require.Value(s.Exchange(t.Context(), 1))(t)
 	was := require.All(t, s.Chunks(t.Context(), 1, 0))
@@ -126,7 +126,7 @@ func TestCleanedKeepsTheOrder(t *testing.T) {
 // mustNotContain looks for a text in all that a capture holds.
 func mustNotContain(t *testing.T, path, text string) {
 	t.Helper()
-	s := require.Value(Open(path))(t)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	for _, ex := range require.All(t, s.Exchanges(t.Context())) {
 		whole := ex.URL + ex.Error

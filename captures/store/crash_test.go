@@ -137,7 +137,7 @@ func killRecorder(t *testing.T, path string) (lost int) {
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 
-	s := require.Value(Open(path))(t)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	got := numbers(t, s)
 	second, quarter := 0, 0
@@ -162,7 +162,7 @@ func killRecorder(t *testing.T, path string) (lost int) {
 // checkGoesOn has the next recorder go on in the file of a killed one.
 func checkGoesOn(t *testing.T, path string) {
 	ctx := t.Context()
-	s := require.Value(Open(path))(t)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	got := numbers(t, s)
 	ex := require.Value(s.Exchange(ctx, 1))(t)
 	require.NoError(t, s.Close())
@@ -173,7 +173,7 @@ func checkGoesOn(t *testing.T, path string) {
 	}
 	r.End(captures.Complete, "")
 	require.NoError(t, s.Close())
-	s = require.Value(Open(path))(t)
+	s = require.Value(Open(path, ReadOptions{}))(t)
 	if after := numbers(t, s); after != got {
 		t.Errorf("%d chunks became %d", got, after)
 	}
@@ -208,7 +208,7 @@ func TestFullDisk(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.HasPrefix(last, "error: captures: "+path) {
 		t.Errorf("%v, %s", err, last)
 	}
-	s := require.Value(Open(path))(t)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	if n := numbers(t, s); n < 10 {
 		t.Errorf("%d chunks", n)
@@ -267,7 +267,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	begin := require.Value(s.Begin(captures.Exchange{}))(t)
 	begin.End(captures.Complete, "")
 	require.NoError(t, s.Flush(t.Context()))
-	follower := require.Value(Open(busy))(t)
+	follower := require.Value(Open(busy, ReadOptions{}))(t)
 	require.NoError(t, readAll(busy))
 	if got := require.All(t, follower.Exchanges(t.Context())); len(got) != 1 {
 		t.Errorf("%d exchanges", len(got))

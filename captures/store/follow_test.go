@@ -26,7 +26,7 @@ func TestFollow(t *testing.T) {
 	defer stop()
 	var done sync.WaitGroup
 	for range 2 {
-		reader := require.Value(Open(path))(t)
+		reader := require.Value(Open(path, ReadOptions{}))(t)
 		done.Go(func() {
 			defer func() { _ = reader.Close() }()
 			checkFollowed(t, reader, ctx, exchanges, chunks)
@@ -106,7 +106,7 @@ func checkFollowed(t *testing.T, s *Store, ctx context.Context, exchanges, chunk
 }
 
 func TestFollowEndsWithItsContext(t *testing.T) {
-	s := require.Value(Open(record(t, "x")))(t)
+	s := require.Value(Open(record(t, "x"), ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -26,7 +26,7 @@ func smallExpansion() Limits { return Limits{Bytes: 8 << 20} }
 // openSmall opens a forged capture with small limits.
 func openSmall(t testing.TB, path string) *Store {
 	t.Helper()
-	s := require.Value(OpenLimited(path, smallExpansion()))(t)
+	s := require.Value(Open(path, ReadOptions{Limits: smallExpansion()}))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -100,7 +100,7 @@ func TestLastSequenceNumberEndsAnExchange(t *testing.T) {
 		r.End(captures.Complete, "")
 		require.NoError(t, s.Close())
 		alter(t, path, fmt.Sprintf("UPDATE chunks SET seq = %d WHERE seq = (SELECT max(seq) FROM chunks)", math.MaxInt64))
-		forged := require.Value(Open(path))(t)
+		forged := require.Value(Open(path, ReadOptions{}))(t)
 		within(t, 20*time.Second, func(ctx context.Context) {
 			n := 0
 			for _, err := range forged.Chunks(ctx, 1, 0) {
@@ -135,7 +135,7 @@ func TestExpansionIsLimited(t *testing.T) {
 			}
 		}
 	}
-	if n, _, err := drain(t.Context(), require.Value(Open(path))(t), 1); err != nil || n < 500 {
+	if n, _, err := drain(t.Context(), require.Value(Open(path, ReadOptions{}))(t), 1); err != nil || n < 500 {
 		t.Errorf("by default: %d chunks, %v", n, err)
 	}
 }
@@ -407,7 +407,7 @@ func putVarint(t testing.TB, b []byte, v uint64) {
 func TestHugeSchemaIsRefused(t *testing.T) {
 	path := record(t, "hello")
 	alter(t, path, `PRAGMA writable_schema=ON`, `UPDATE sqlite_schema SET sql = sql || ' -- ' || hex(zeroblob(5000000)) WHERE name = 'events'`)
-	if _, err := Open(path); !errors.Is(err, captures.ErrDamaged) || !strings.Contains(err.Error(), "too big") {
+	if _, err := Open(path, ReadOptions{}); !errors.Is(err, captures.ErrDamaged) || !strings.Contains(err.Error(), "too big") {
 		t.Errorf("%v", err)
 	}
 }
@@ -415,7 +415,7 @@ func TestHugeSchemaIsRefused(t *testing.T) {
 // A query that does not end is ended.
 func TestReadingTimeIsLimited(t *testing.T) {
 	path := record(t, "hello")
-	s := require.Value(Open(path))(t)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	s.meter.pageTime = 50 * time.Millisecond
 	within(t, 20*time.Second, func(ctx context.Context) {
@@ -465,7 +465,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		},
 		"Cleaned": func(ctx context.Context, each func(error) bool) {
 			ex := require.Value(s.Exchange(ctx, 1))(t)
-			for _, err := range s.Cleaned(ctx, ex, redact.Default(), [2][]redact.Edit{}) {
+			for _, err := range s.Cleaned(ctx, ex, redact.Default(nil), [2][]redact.Edit{}) {
 				if !each(err) {
 					return
 				}

@@ -29,7 +29,7 @@ func alter(t testing.TB, path string, statements ...string) {
 
 // readAll reads everything there is and returns the first error.
 func readAll(path string) error {
-	s, err := Open(path)
+	s, err := Open(path, ReadOptions{})
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path)
-			_, err := Open(c.path)
+			_, err := Open(c.path, ReadOptions{})
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.path) {
 				t.Errorf("Open: %v", err)
 			}
@@ -124,7 +124,7 @@ func TestForgedSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := record(t, "x")
 			alter(t, path, statements...)
-			if _, err := Open(path); !errors.Is(err, captures.ErrDamaged) {
+			if _, err := Open(path, ReadOptions{}); !errors.Is(err, captures.ErrDamaged) {
 				t.Errorf("Open: %v", err)
 			}
 			if _, err := Create(path, Options{}); !errors.Is(err, captures.ErrDamaged) {
@@ -212,7 +212,7 @@ func TestMigration(t *testing.T) {
 	r := require.Value(s.Begin(captures.Exchange{}))(t)
 	r.End(captures.Complete, "")
 	require.NoError(t, s.Close())
-	if _, err := Open(path); !errors.Is(err, captures.ErrNewerFormat) {
+	if _, err := Open(path, ReadOptions{}); !errors.Is(err, captures.ErrNewerFormat) {
 		t.Errorf("the new file for an old program: %v", err)
 	}
 	s = require.Value(open(path, steps, len(steps)))(t)
@@ -258,7 +258,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func ExampleOpen() {
-	_, err := Open("missing.uwc")
+	_, err := Open("missing.uwc", ReadOptions{})
 	fmt.Println(err)
 	// Output: captures: missing.uwc: no such file or directory
 }

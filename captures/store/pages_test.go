@@ -82,7 +82,7 @@ func TestPagesAreWhatQueriesRead(t *testing.T) {
 	writing := require.Value(Create(path, Options{KeepSecrets: true}))(t)
 	recordMany(t, writing, 5, 6000)
 	compare := func(name string) {
-		s := require.Value(Open(path))(t)
+		s := require.Value(Open(path, ReadOptions{}))(t)
 		defer func() { require.NoError(t, s.Close()) }()
 		fromPages := 0
 		for id := int64(1); id <= 6; id++ {
@@ -132,7 +132,7 @@ func FuzzPages(f *testing.F) {
 		copy(p[at:], with)
 		path := filepath.Join(t.TempDir(), "f.uwc")
 		require.NoError(t, os.WriteFile(path, p, 0o600))
-		s, err := Open(path)
+		s, err := Open(path, ReadOptions{})
 		if err != nil {
 			return
 		}

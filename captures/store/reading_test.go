@@ -22,7 +22,7 @@ func TestReadings(t *testing.T) {
 	other := captures.Reading{Method: "/a.B/CD", Dir: captures.Up, Path: "3", Type: "bytes"}
 	require.NoError(t, w.PutReading(ctx, one))
 
-	r := require.Value(Open(path))(t)
+	r := require.Value(Open(path, ReadOptions{}))(t)
 	if err := r.PutReading(ctx, two); !errors.Is(err, captures.ErrInUse) {
 		t.Errorf("while it is recorded to: %v", err)
 	}

@@ -36,7 +36,7 @@ func TestSeries(t *testing.T) {
 	}
 	n := 0
 	for i, file := range files {
-		st := require.Value(Open(file))(t)
+		st := require.Value(Open(file, ReadOptions{}))(t)
 		for _, ex := range require.All(t, st.Exchanges(t.Context())) {
 			n++
 			if ex.Outcome != captures.Complete {

@@ -17,12 +17,14 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/captures/redact"
 )
 
 // Options says how a capture is written. The zero value is what a recorder wants.
 type Options struct {
-	Redactor    *redact.Redactor // rules for secrets; nil: redact.Default()
+	Redactor    *redact.Redactor // rules for secrets; nil: redact.Default(Profile)
+	Profile     *profile.Profile // the recorded service's; may be nil
 	KeepSecrets bool             // record everything as it passed, secrets too
 
 	// QueueBytes may wait for the disk before streams are slowed down; 0: 64 MiB. Half a
@@ -48,6 +50,16 @@ type Options struct {
 	Closing func(*Store)
 }
 
+// ReadOptions says how a capture is read.
+type ReadOptions struct {
+	// Limits bound what is read.
+	Limits Limits
+
+	// Profile is what is known of the service whose traffic the capture holds; nil
+	// is nothing.
+	Profile *profile.Profile
+}
+
 // tuning is what only tests set.
 type tuning struct {
 	migrations   []migration
@@ -64,6 +76,7 @@ type tuning struct {
 // Limits: a chunk of more than 64 MiB is stored as several.
 type Store struct {
 	path     string
+	profile  *profile.Profile
 	format   int
 	read     *sql.DB
 	unpack   *unpacker
@@ -120,7 +133,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 		return nil, pathError(path, lockError(path, err))
 	}
 	s := &Store{
-		path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*recording),
+		path: path, profile: o.Profile, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*recording),
 		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
 	}
 	if err := s.openForWriting(o, t); err != nil {
@@ -179,7 +192,7 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 		return errors.Join(err, db.Close())
 	}
 	if !o.KeepSecrets {
-		if s.redactor, err = storedRedactor(ctx, db, o.Redactor); err != nil {
+		if s.redactor, err = storedRedactor(ctx, db, o); err != nil {
 			return errors.Join(err, db.Close())
 		}
 	}
@@ -253,9 +266,10 @@ func endOrphans(ctx context.Context, db *sql.DB) error {
 
 // storedRedactor gives r the key of this file, so that a secret has one
 // placeholder in all of it, whichever session recorded it.
-func storedRedactor(ctx context.Context, db *sql.DB, r *redact.Redactor) (*redact.Redactor, error) {
+func storedRedactor(ctx context.Context, db *sql.DB, o Options) (*redact.Redactor, error) {
+	r := o.Redactor
 	if r == nil {
-		r = redact.Default()
+		r = redact.Default(o.Profile)
 	}
 	var key []byte
 	err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'redaction key'").Scan(&key)
@@ -282,19 +296,16 @@ func storedRedactor(ctx context.Context, db *sql.DB, r *redact.Redactor) (*redac
 // Of a file that is cut short, what is there can be read: Exchanges and Listing
 // end with ErrDamaged, whatever they found.
 //
-// What is read of it is bounded by the default Limits. Opening ends after 10
+// What is read of it is bounded by Limits. Opening ends after 10
 // seconds, and so does a query after 30, with a LimitError.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
-func Open(path string) (*Store, error) { return OpenLimited(path, Limits{}) }
-
-// OpenLimited is Open with other limits than the default ones.
-func OpenLimited(path string, l Limits) (*Store, error) {
+func Open(path string, o ReadOptions) (*Store, error) {
 	s, err := open(path, formatMigrations(), oldestReadable)
 	if err != nil {
 		return nil, err
 	}
-	s.meter.limits = l
+	s.meter.limits, s.profile = o.Limits, o.Profile
 	return s, nil
 }
 
@@ -326,6 +337,9 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 	u.verify = damage != nil
 	return &Store{path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
 }
+
+// Profile is what is known of the service whose traffic the capture holds.
+func (s *Store) Profile() *profile.Profile { return s.profile }
 
 // Path returns the file's path as it was given.
 func (s *Store) Path() string { return s.path }

@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("after Close: %q, want one file", left)
 	}
 
-	s = require.Value(Open(path))(t)
+	s = require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	want.ID, want.Status, want.Outcome, want.Duration = 1, 200, captures.Complete, 6
 	want.ResponseHeaders = captures.Headers{{Name: "trailer", Value: "x"}}
@@ -164,7 +164,7 @@ func TestManyChunks(t *testing.T) {
 		chunks = append(chunks, fmt.Sprint(i))
 	}
 	chunks = append(chunks, strings.Repeat("x", pageBytes), "y", "z")
-	s := require.Value(Open(record(t, chunks...)))(t)
+	s := require.Value(Open(record(t, chunks...), ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	got := require.All(t, s.Chunks(context.Background(), 1, 0))
 	if len(got) != len(chunks) {

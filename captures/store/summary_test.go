@@ -21,7 +21,7 @@ func TestFormatWithoutSummaries(t *testing.T) {
 	r.End(captures.Complete, "")
 	require.NoError(t, s.Close())
 
-	s = require.Value(Open(path))(t)
+	s = require.Value(Open(path, ReadOptions{}))(t)
 	l := require.All(t, s.Listing(t.Context(), 1))
 	if len(l) != 1 || l[0].Exchange.BytesDown != 4 || l[0].Summary != nil {
 		t.Errorf("%+v", l)
@@ -36,7 +36,7 @@ func TestFormatWithoutSummaries(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	require.NoError(t, require.Value(Create(path, Options{}))(t).Close())
-	s = require.Value(Open(path))(t)
+	s = require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.PutSummaries(t.Context(), put, 1))
 	if l := require.All(t, s.Listing(t.Context(), 1)); l[0].Summary == nil || *l[0].Summary != put[0] {

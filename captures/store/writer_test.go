@@ -171,7 +171,7 @@ func TestTokenIsNowhere(t *testing.T) {
 		r.Connection(captures.TLS{}, token)
 		r.End(captures.Failed, "dial "+token)
 		require.NoError(t, s.Close())
-		s = require.Value(Open(path))(t)
+		s = require.Value(Open(path, ReadOptions{}))(t)
 		ex := require.Value(s.Exchange(t.Context(), r.ID()))(t)
 		require.NoError(t, s.Close())
 		if keep != strings.Contains(ex.URL, token) || keep != strings.Contains(ex.Error, token) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 )
 
 // maskKeySize is the size of the key of placeholders, in bytes.
@@ -36,6 +37,9 @@ func Mask(src captures.Capture) captures.Capture {
 	_, _ = rand.Read(key) // never fails: it would end the program
 	return &maskedSource{src, key}
 }
+
+// Profile is that of the capture.
+func (m *maskedSource) Profile() *profile.Profile { return m.src.Profile() }
 
 // Exchange returns one exchange, masked.
 func (m *maskedSource) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {

@@ -109,7 +109,7 @@ func waitForFrames(t *testing.T, file string, n int) {
 
 // lastExchange decodes the newest exchange of a capture.
 func lastExchange(t *testing.T, file string) *decode.Exchange {
-	store, err := store.Open(file)
+	store, err := store.Open(file, store.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

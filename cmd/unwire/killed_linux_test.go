@@ -111,7 +111,7 @@ func (s *secretRun) importable(packets, keys string, n int) bool {
 	file := filepath.Join(s.t.TempDir(), "trial.uwc")
 	cmd := s.command("import", packets, "--keylog", keys, "-o", file)
 	_ = cmd.Run() // the packets may end within one
-	store, err := store.Open(file)
+	store, err := store.Open(file, store.ReadOptions{})
 	if err != nil {
 		return false
 	}

@@ -503,7 +503,7 @@ func (s *secretRun) searchFiles() {
 }
 
 func (s *secretRun) searchCapture(path string) {
-	store, err := store.Open(path)
+	store, err := store.Open(path, store.ReadOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

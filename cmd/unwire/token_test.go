@@ -90,7 +90,7 @@ func searchForToken(t *testing.T, token string, dirs ...string) {
 			if err != nil || filepath.Ext(path) != ".uwc" {
 				return err
 			}
-			store, err := store.Open(path)
+			store, err := store.Open(path, store.ReadOptions{})
 			if err != nil {
 				return err
 			}

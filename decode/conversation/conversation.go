@@ -3,7 +3,7 @@
 // and one decode.Exchange comes out, with what its frames do not show. Listings
 // and walks over a capture that count such a stream once are here, too.
 //
-// How a service splits a stream is data: package scheme.
+// How a service splits a stream is data: a profile.
 package conversation
 
 import (
@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 )
 
@@ -27,9 +28,10 @@ type Set struct {
 
 // threads are pieces by request id.
 type threads struct {
-	list   []*splitStream
-	byName map[string]*splitStream
-	byPart map[int64]*splitStream
+	profile *profile.Profile
+	list    []*splitStream
+	byName  map[string]*splitStream
+	byPart  map[int64]*splitStream
 }
 
 // A splitStream is the pieces with one request id, and of their heads those of one method.
@@ -39,30 +41,30 @@ type splitStream struct {
 	heads, appends []int64
 }
 
-func newThreads() threads {
-	return threads{byName: map[string]*splitStream{}, byPart: map[int64]*splitStream{}}
+func newThreads(p *profile.Profile) threads {
+	return threads{profile: p, byName: map[string]*splitStream{}, byPart: map[int64]*splitStream{}}
 }
 
 // threadOf is the request id of a piece; "" where it does not tell, and for
 // what is no piece.
-func threadOf(ex *decode.Exchange) string {
-	switch h := headOf(ex.Call); {
+func threadOf(p *profile.Profile, ex *decode.Exchange) string {
+	switch h := headOf(p, ex.Call); {
 	case h != nil:
 		return textAt(requestOf(ex), h.ID)
-	case isAppend(ex.Call):
-		return textAt(requestOf(ex), splitting.Append.ID)
+	case isAppend(p, ex.Call):
+		return textAt(requestOf(ex), p.Split.Append.ID)
 	}
 	return ""
 }
 
 // addPiece enters an exchange. One that is no piece, or does not tell of what, is
 // left out, as is a head of another method than the first one of its id.
-func (t *threads) addPiece(ex *decode.Exchange) { t.addCall(ex.ID, ex.Call, threadOf(ex)) }
+func (t *threads) addPiece(ex *decode.Exchange) { t.addCall(ex.ID, ex.Call, threadOf(t.profile, ex)) }
 
 // addCall is addPiece for the exchange number, of a call, with a request id.
 func (t *threads) addCall(number int64, call decode.Call, id string) {
-	h := headOf(call)
-	if id == "" || h == nil && !isAppend(call) {
+	h := headOf(t.profile, call)
+	if id == "" || h == nil && !isAppend(t.profile, call) {
 		return
 	}
 	th := t.byName[id]
@@ -76,7 +78,7 @@ func (t *threads) addCall(number int64, call decode.Call, id string) {
 		t.byPart[number] = th
 		return
 	}
-	rpc := Joined(call).RPC
+	rpc := Joined(t.profile, call).RPC
 	if th.rpc == "" {
 		th.service, th.rpc = call.Service, rpc
 	}
@@ -93,7 +95,7 @@ func (t *threads) addCall(number int64, call decode.Call, id string) {
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
 func FindAll(ctx context.Context, src captures.Capture) (*Set, error) {
-	c := &Set{threads: newThreads()}
+	c := &Set{threads: newThreads(src.Profile())}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
@@ -104,7 +106,7 @@ func (c *Set) find(ctx context.Context, src captures.Source, among iter.Seq2[*ca
 		if err != nil {
 			return cmp.Or(damage, fmt.Errorf("decode: %w", err))
 		}
-		if !IsPiece(decode.Classify(rec)) {
+		if !IsPiece(c.profile, decode.Classify(rec)) {
 			continue
 		}
 		ex, err := decodeRequest(ctx, src, rec)
@@ -122,7 +124,7 @@ func (c *Set) find(ctx context.Context, src captures.Source, among iter.Seq2[*ca
 
 // decodeRequest decodes the request's first message.
 func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Exchange) (*decode.Exchange, error) {
-	r := newRequestReader(rec)
+	r := newRequestReader(src.Profile(), rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("decode: exchange %d: %w", rec.ID, err)
@@ -141,9 +143,9 @@ type requestReader struct {
 	ex *decode.Exchange
 }
 
-func newRequestReader(rec *captures.Exchange) *requestReader {
-	s := decode.NewStream(rec, decode.Options{NoInner: true})
-	return &requestReader{s, &decode.Exchange{Exchange: *rec, Call: s.Call()}}
+func newRequestReader(p *profile.Profile, rec *captures.Exchange) *requestReader {
+	s := decode.NewStream(rec, decode.Options{NoInner: true, Profile: p})
+	return &requestReader{s, &decode.Exchange{Exchange: *rec, Call: s.Call(), Profile: p}}
 }
 
 // feed takes the next chunk, and reports whether the message is there.
@@ -207,6 +209,7 @@ var errNoConversation = errors.New("no conversation goes by this exchange")
 // in Exchange.Err.
 func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o decode.Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
+	o.Profile = src.Profile()
 	bounds := o.Bounded()
 	left := bounds
 	var parts []*decode.Exchange
@@ -252,7 +255,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
-	if headOf(decode.Classify(rec)) == nil {
+	if headOf(src.Profile(), decode.Classify(rec)) == nil {
 		return nil, nil
 	}
 	all, err := Find(ctx, capture, id)
@@ -268,14 +271,14 @@ func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options
 // DropJoined takes out of a piece the frames that stand in its conversation as
 // they are, so that they are not counted twice: what is left is what carried it.
 func DropJoined(ex *decode.Exchange) {
-	if h := headOf(ex.Call); h != nil && h.Data == 0 {
+	if h := headOf(ex.Profile, ex.Call); h != nil && h.Data == 0 {
 		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	}
 }
 
 // Joined is the call that a head's call stands for: the bidirectional method.
-func Joined(c decode.Call) decode.Call {
-	if h := headOf(c); h != nil {
+func Joined(p *profile.Profile, c decode.Call) decode.Call {
+	if h := headOf(p, c); h != nil {
 		c.RPC = strings.TrimSuffix(c.RPC, h.Suffix)
 	}
 	return c

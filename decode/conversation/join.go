@@ -136,7 +136,7 @@ type timedMessage struct {
 // of a conversation.
 func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 	o = o.Bounded()
-	t := newThreads()
+	t := newThreads(o.Profile)
 	byID := make(map[int64]*decode.Exchange, len(exchanges))
 	for _, ex := range exchanges {
 		if ex != nil && byID[ex.ID] == nil {
@@ -156,7 +156,7 @@ func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 // join puts one conversation together.
 func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
 	first := byID[th.heads[0]]
-	ex := &decode.Exchange{Exchange: first.Exchange, Call: first.Call}
+	ex := &decode.Exchange{Exchange: first.Exchange, Call: first.Call, Profile: o.Profile}
 	ex.RPC, ex.Err = th.rpc, nil
 	c := &Conversation{messages: decode.NewMessages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
 	ex.BytesUp, ex.BytesDown = 0, 0
@@ -238,7 +238,7 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 		if f == nil || len(out) == o.MaxFrames {
 			continue
 		}
-		m := appended(f, c.messages.Full())
+		m := appended(&o.Profile.Split.Append, f, c.messages.Full())
 		out = append(out, timedMessage{
 			frame:  m.decode(c.messages, f),
 			origin: origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
@@ -253,7 +253,7 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []timedMessage, numbered bool) {
 	for i, id := range c.Heads {
 		ex := byID[id]
-		h := headOf(ex.Call)
+		h := headOf(o.Profile, ex.Call)
 		numbered = numbered || h.Data != 0
 		for k := range ex.Frames {
 			f := &ex.Frames[k]

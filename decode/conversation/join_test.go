@@ -17,9 +17,11 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
+	"unwire/proto"
 )
 
 // A recorded call is an exchange with its chunks.
@@ -30,6 +32,8 @@ type recorded struct {
 }
 
 func (r *recorded) Exchange(context.Context, int64) (*captures.Exchange, error) { return &r.ex, nil }
+
+func (r *recorded) Profile() *profile.Profile { return proto.Profile() }
 
 func (r *recorded) Chunks(_ context.Context, _, from int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
@@ -65,6 +69,8 @@ func (p *pieces) Exchange(_ context.Context, id int64) (*captures.Exchange, erro
 	}
 	return nil, errors.New("no such exchange")
 }
+
+func (p *pieces) Profile() *profile.Profile { return proto.Profile() }
 
 func (p *pieces) Chunks(ctx context.Context, id, from int64) iter.Seq2[captures.Chunk, error] {
 	for _, o := range p.list {
@@ -375,7 +381,7 @@ func TestJoinDoesNotDependOnArrival(t *testing.T) {
 			}
 			parts = append(parts, ex)
 		}
-		c := Join(rapid.Permutation(parts).Draw(t, "given"), decode.Options{})[0]
+		c := Join(rapid.Permutation(parts).Draw(t, "given"), decode.Options{Profile: proto.Profile()})[0]
 		for k := range n {
 			if f := c.Frame(captures.Up, k); f == nil || string(f.Data) != string(say(fmt.Sprint("m", k))) {
 				t.Fatalf("up/%d is %v", k, f)
@@ -508,7 +514,7 @@ func BenchmarkJoin(b *testing.B) {
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if c := Join(parts, decode.Options{}); len(c) != 1 || len(c[0].Frames) != 5150 {
+		if c := Join(parts, decode.Options{Profile: proto.Profile()}); len(c) != 1 || len(c[0].Frames) != 5150 {
 			b.Fatal("not joined")
 		}
 	}

@@ -9,34 +9,41 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	"unwire/captures/profile"
 	"unwire/decode"
-	"unwire/decode/conversation/scheme"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
-// splitting is how services split a stream into calls.
-var splitting *scheme.Scheme = &scheme.Fallback
-
 // maxRequestID is the length in bytes of the longest id that is taken for one.
 const maxRequestID = 256
 
-func headOf(c decode.Call) *scheme.Head { return splitting.HeadOf(c.Service, c.RPC) }
+func headOf(p *profile.Profile, c decode.Call) *profile.Head { return p.Head(c.Service, c.RPC) }
 
-func isAppend(c decode.Call) bool { return splitting.IsAppend(c.Service, c.RPC) }
+func isAppend(p *profile.Profile, c decode.Call) bool { return p.IsAppend(c.Service, c.RPC) }
 
-// IsPiece reports whether a call, by its name, carries a piece of a
+// IsPiece reports whether a call, by its name and a profile, carries a piece of a
 // conversation: the server's half, or a message of the client's.
-func IsPiece(c decode.Call) bool { return headOf(c) != nil || isAppend(c) }
+func IsPiece(p *profile.Profile, c decode.Call) bool { return headOf(p, c) != nil || isAppend(p, c) }
 
-// textAt is the one text at a path of a frame's message; "" if there is none.
-func textAt(f *decode.Frame, p fieldpath.Path) string {
+// pathOf is the path of field numbers.
+func pathOf(numbers []uint64) fieldpath.Path {
+	path := make(fieldpath.Path, len(numbers))
+	for i, n := range numbers {
+		path[i] = fieldpath.Field(n)
+	}
+	return path
+}
+
+// textAt is the one text in a field of a frame's message, to which numbers lead;
+// "" if there is none.
+func textAt(f *decode.Frame, numbers []uint64) string {
 	if f == nil || f.Tree == nil {
 		return ""
 	}
-	at := f.Tree.Find(p)
+	at := f.Tree.Find(pathOf(numbers))
 	if len(at) != 1 || f.Tree.Node(at[0]).Type != wire.Len {
 		return ""
 	}
@@ -84,13 +91,13 @@ type wrapping struct {
 // appended reads the message of an append. Redaction may have put placeholders
 // into hex: they are put into the message. With full the message's own
 // compression is left on.
-func appended(f *decode.Frame, full bool) piece {
-	p := piece{number: numberAt(f.Tree, splitting.Append.Number)}
-	data := carried(f.Tree, splitting.Append.Binary)
-	if text := carried(f.Tree, splitting.Append.Text); len(data) == 0 && len(text) > 0 {
+func appended(by *profile.Append, f *decode.Frame, full bool) piece {
+	p := piece{number: numberAt(f.Tree, by.Number)}
+	data := carried(f.Tree, by.Binary)
+	if text := carried(f.Tree, by.Text); len(data) == 0 && len(text) > 0 {
 		p.form.Hex = true
 		if data, p.err = unhex(text); p.err != nil {
-			p.data, p.err = text, fmt.Errorf("field %d: %w", splitting.Append.Text, p.err)
+			p.data, p.err = text, fmt.Errorf("field %d: %w", by.Text, p.err)
 			return p
 		}
 	}
@@ -121,7 +128,7 @@ func (f wrapping) Wrap(data []byte) ([]byte, error) {
 
 // polled reads the server's message out of one of a polled answer. A message
 // that only says that nothing follows carries none.
-func polled(h *scheme.Head, f *decode.Frame, full bool) (p piece, ok bool) {
+func polled(h *profile.Head, f *decode.Frame, full bool) (p piece, ok bool) {
 	p.number = numberAt(f.Tree, h.Number)
 	text := carried(f.Tree, h.Data)
 	if len(text) == 0 {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
@@ -15,8 +16,8 @@ import (
 // fields stay as they are.
 //
 // Errors: where the message has no one request id.
-func RebuildHead(c decode.Call, data []byte, requestID string) ([]byte, error) {
-	h := headOf(c)
+func RebuildHead(p *profile.Profile, c decode.Call, data []byte, requestID string) ([]byte, error) {
+	h := headOf(p, c)
 	if h == nil {
 		return nil, fmt.Errorf("decode: %s is no head of a conversation", c.RPC)
 	}
@@ -33,35 +34,36 @@ func RebuildHead(c decode.Call, data []byte, requestID string) ([]byte, error) {
 // fields stay as they are.
 //
 // Errors: where the message has no one request id, or several numbers or messages.
-func RebuildAppend(data []byte, requestID string, number int64, message []byte) ([]byte, error) {
+func RebuildAppend(by *profile.Append, data []byte, requestID string, number int64, message []byte) ([]byte, error) {
 	t := wire.Parse(data, wire.Options{})
-	edit, err := setID(t, splitting.Append.ID, requestID)
+	edit, err := setID(t, by.ID, requestID)
 	if err != nil {
 		return nil, err
 	}
 	edits := []wire.Edit{edit}
-	was := appended(&decode.Frame{Tree: t}, false)
+	was := appended(by, &decode.Frame{Tree: t}, false)
 	value, err := was.form.Wrap(message)
 	if err != nil {
 		return nil, err
 	}
-	field := splitting.Append.Binary
-	if was.form.Hex || len(t.Find(fieldpath.Path{fieldpath.Field(field)})) == 0 && len(t.Find(fieldpath.Path{fieldpath.Field(splitting.Append.Text)})) > 0 {
-		field = splitting.Append.Text
+	field := by.Binary
+	if was.form.Hex || len(t.Find(fieldpath.Path{fieldpath.Field(field)})) == 0 && len(t.Find(fieldpath.Path{fieldpath.Field(by.Text)})) > 0 {
+		field = by.Text
 	}
 	tagged := protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(field), protowire.BytesType), value)
 	if edits, err = setField(t, edits, field, value, tagged, len(value) == 0); err != nil {
 		return nil, err
 	}
 	value = protowire.AppendVarint(nil, uint64(number))
-	tagged = append(protowire.AppendTag(nil, protowire.Number(splitting.Append.Number), protowire.VarintType), value...)
-	if edits, err = setField(t, edits, splitting.Append.Number, value, tagged, number == 0); err != nil {
+	tagged = append(protowire.AppendTag(nil, protowire.Number(by.Number), protowire.VarintType), value...)
+	if edits, err = setField(t, edits, by.Number, value, tagged, number == 0); err != nil {
 		return nil, err
 	}
 	return wire.Splice(t, edits)
 }
 
-func setID(t *wire.Tree, p fieldpath.Path, id string) (wire.Edit, error) {
+func setID(t *wire.Tree, numbers []uint64, id string) (wire.Edit, error) {
+	p := pathOf(numbers)
 	at := t.Find(p)
 	if len(at) != 1 || t.Node(at[0]).Type != wire.Len {
 		return wire.Edit{}, fmt.Errorf("decode: the message has %d request ids at %s", len(at), p)
@@ -87,11 +89,11 @@ func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []by
 // Carried returns the server's messages that frames of a head's answer carry:
 // the frames themselves, unless the call is one that wraps them.
 func Carried(c decode.Call, frames []decode.Frame, o decode.Options) []decode.Frame {
-	h := headOf(c)
+	h := headOf(o.Profile, c)
 	if h == nil || h.Data == 0 {
 		return frames
 	}
-	s := decode.NewMessages(Joined(c), o)
+	s := decode.NewMessages(Joined(o.Profile, c), o)
 	var out []decode.Frame
 	for i := range frames {
 		f := &frames[i]
@@ -111,8 +113,8 @@ func Carried(c decode.Call, frames []decode.Frame, o decode.Options) []decode.Fr
 // IsLast reports whether one of the frames of a head's answer says that the
 // server's half ends with it: of polls, which come in several calls. The answer
 // of any other head is all there is.
-func IsLast(c decode.Call, frames []decode.Frame) bool {
-	h := headOf(c)
+func IsLast(p *profile.Profile, c decode.Call, frames []decode.Frame) bool {
+	h := headOf(p, c)
 	if h == nil || h.Data == 0 {
 		return true
 	}

@@ -46,7 +46,7 @@ type List struct {
 // Errors: all that could not be read. The exchanges beside it are in the List.
 func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, error) {
 	l := &List{upTo: math.MaxInt64}
-	all := Set{threads: newThreads()}
+	all := Set{threads: newThreads(store.Profile())}
 	var failed unreadExchanges
 	for rec, err := range store.Listing(ctx, summaryVersion) {
 		if err != nil {
@@ -143,10 +143,10 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 	if err != nil {
 		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
 	}
-	s := decode.NewStream(rec, decode.Options{NoTrees: true})
+	s := decode.NewStream(rec, decode.Options{NoTrees: true, Profile: src.Profile()})
 	var request *requestReader
-	if IsPiece(s.Call()) {
-		request = newRequestReader(rec)
+	if IsPiece(src.Profile(), s.Call()) {
+		request = newRequestReader(src.Profile(), rec)
 	}
 	count := func(frames []decode.Frame) {
 		for i := range frames {
@@ -172,7 +172,7 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 	m.Protocol, m.Codec, m.Service, m.RPC = string(call.Protocol), call.Codec, call.Service, call.RPC
 	m.Code, _ = s.Verdict()
 	if request != nil && err == nil {
-		m.Thread = threadOf(request.close())
+		m.Thread = threadOf(src.Profile(), request.close())
 	}
 	return m, err
 }
@@ -181,12 +181,12 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 // of, if it is one: stored summaries tell what else to look at. What they say is
 // checked when the conversation is decoded.
 func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
-	c := &Set{threads: newThreads()}
+	c := &Set{threads: newThreads(src.Profile())}
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
-	if !IsPiece(decode.Classify(rec)) {
+	if !IsPiece(c.profile, decode.Classify(rec)) {
 		return c, nil
 	}
 	store, ok := src.(captures.SummaryStore)
@@ -197,7 +197,7 @@ func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 	if err != nil {
 		return c, err
 	}
-	thread := threadOf(ex)
+	thread := threadOf(c.profile, ex)
 	if thread == "" {
 		return c, nil
 	}

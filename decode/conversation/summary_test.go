@@ -21,12 +21,13 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/proto"
 )
 
 // store records what is in p.
 func (p *pieces) store(t testing.TB, path string, o store.Options) {
 	t.Helper()
-	o.KeepSecrets = true
+	o.KeepSecrets, o.Profile = true, proto.Profile()
 	s, err := store.Create(path, o)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func (p *pieces) store(t testing.TB, path string, o store.Options) {
 // listed is what a listing of the file says, and how much of it had to be derived.
 func listed(t testing.TB, path string, save bool) (text string, derived int) {
 	t.Helper()
-	s, err := store.Open(path)
+	s, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func asText(t testing.TB, l *List) string {
 // reference is what a listing must say, from the decoder that everything else uses.
 func reference(t testing.TB, path string) string {
 	t.Helper()
-	s, err := store.Open(path)
+	s, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestSummariesSayTheSame(t *testing.T) {
 	for seed := range 40 {
 		path := filepath.Join(t.TempDir(), strconv.Itoa(seed)+".uwc")
 		p := rapid.Custom(drawPieces).Example(seed)
-		p.store(t, path, store.Options{})
+		p.store(t, path, store.Options{Profile: proto.Profile()})
 		want := reference(t, path)
 		first, derived := listed(t, path, true)
 		if first != want || derived != len(p.list) {
@@ -178,7 +179,7 @@ func TestSummariesSayTheSame(t *testing.T) {
 		if second != want || derived != 0 {
 			t.Fatalf("seed %d: %d derived again: %s", seed, derived, cmp.Diff(want, second))
 		}
-		s, err := store.Open(path)
+		s, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +246,7 @@ func TestIndexAtClose(t *testing.T) {
 // its recorder; one that has ended is summarised once.
 func TestListingOfAGrowingCapture(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s, err := store.Create(path, store.Options{})
+	s, err := store.Create(path, store.Options{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 		if err := Index(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		r, err := store.Open(path)
+		r, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +295,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 func TestListingAfterAKill(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed.uwc")
 	path := filepath.Join(dir, "a.uwc")
-	s, err := store.Create(path, store.Options{})
+	s, err := store.Create(path, store.Options{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,12 +335,12 @@ func TestListingAfterAKill(t *testing.T) {
 			t.Errorf("%d derived, want %d: %s", derived, n, cmp.Diff(want, got))
 		}
 	}
-	fallback().store(t, killed, store.Options{})
+	fallback().store(t, killed, store.Options{Profile: proto.Profile()})
 	want = reference(t, killed)
 	if got, derived := listed(t, killed, true); got != want || derived != 5 { // the orphan and four
 		t.Errorf("%d derived: %s", derived, cmp.Diff(want, got))
 	}
-	r, err := store.Open(killed)
+	r, err := store.Open(killed, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +367,7 @@ func TestSummariesThatDoNotCount(t *testing.T) {
 	} {
 		t.Run(statement, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.uwc")
-			fallback().store(t, path, store.Options{})
+			fallback().store(t, path, store.Options{Profile: proto.Profile()})
 			_, _ = listed(t, path, true)
 			alter(t, path, statement)
 			if statement == "DELETE FROM chunks WHERE seq = 0" {
@@ -399,10 +400,10 @@ func TestForgedSummaries(t *testing.T) {
 	} {
 		t.Run(statement, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.uwc")
-			fallback().store(t, path, store.Options{})
+			fallback().store(t, path, store.Options{Profile: proto.Profile()})
 			_, _ = listed(t, path, true)
 			alter(t, path, statement)
-			s, err := store.Open(path)
+			s, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -427,14 +428,14 @@ func TestSummaryTooLarge(t *testing.T) {
 	p := &pieces{}
 	p.add("/"+strings.Repeat("s", 10_000)+"/M", "application/proto", "application/proto", say("x"), 0)
 	p.append(0, say("one"), 0)
-	p.store(t, path, store.Options{})
+	p.store(t, path, store.Options{Profile: proto.Profile()})
 	want := reference(t, path)
 	for _, n := range []int{2, 1, 1} {
 		if got, derived := listed(t, path, true); got != want || derived != n {
 			t.Errorf("%d derived, want %d: %s", derived, n, cmp.Diff(want, got))
 		}
 	}
-	s, err := store.Open(path)
+	s, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +469,7 @@ func TestIndexInTime(t *testing.T) {
 
 func TestIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := store.Create(path, store.Options{})
+	store, err := store.Create(path, store.Options{Profile: proto.Profile()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -505,7 +506,7 @@ func TestIndex(t *testing.T) {
 // recordMillion records n exchanges of frames frames each.
 func recordMillion(tb testing.TB, path string, n, frames int) {
 	tb.Helper()
-	store, err := store.Create(path, store.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{Profile: proto.Profile(), KeepSecrets: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -538,7 +539,7 @@ func BenchmarkListMillionFrames(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.uwc")
 	recordMillion(b, path, exchanges, frames)
 	list := func(b *testing.B, save bool) {
-		store, err := store.Open(path)
+		store, err := store.Open(path, store.ReadOptions{Profile: proto.Profile()})
 		if err != nil {
 			b.Fatal(err)
 		}

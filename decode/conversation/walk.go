@@ -29,7 +29,7 @@ func Resolve(ctx context.Context, src captures.Capture, id int64, part bool) (Re
 		return Resolved{}, err
 	}
 	r := Resolved{}
-	if IsPiece(decode.Classify(rec)) {
+	if IsPiece(src.Profile(), decode.Classify(rec)) {
 		all, err := Find(ctx, src, rec.ID)
 		if errors.Is(err, captures.ErrDamaged) {
 			// The exchange alone is better than nothing.

@@ -32,7 +32,7 @@ func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, 
 		}
 	}
 
-	stream := decode.NewStream(rec, decode.Options{})
+	stream := decode.NewStream(rec, decode.Options{Profile: src.Profile()})
 	var unread error
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 )
 
@@ -20,6 +21,8 @@ type callSource struct {
 }
 
 func (s *callSource) Exchange(context.Context, int64) (*captures.Exchange, error) { return &s.rec, nil }
+
+func (s *callSource) Profile() *profile.Profile { return nil }
 
 func (s *callSource) Chunks(context.Context, int64, int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {

@@ -112,7 +112,7 @@ func record(t *testing.T) string {
 
 func open(t *testing.T, path string) *store.Store {
 	t.Helper()
-	s, err := store.Open(path)
+	s, err := store.Open(path, store.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func open(t *testing.T, path string) *store.Store {
 
 func audit(t *testing.T, path string) (lines []string) {
 	t.Helper()
-	found, err := secret.Audit(t.Context(), open(t, path), redact.Default(), testRules(t))
+	found, err := secret.Audit(t.Context(), open(t, path), redact.Default(nil), testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/captures/store"
 )
@@ -66,6 +67,9 @@ func (v *View) Omitted() Omitted {
 	}
 	return o
 }
+
+// Profile is that of the capture.
+func (v *View) Profile() *profile.Profile { return v.from.Profile() }
 
 // Exchange returns one exchange.
 func (v *View) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {

@@ -58,7 +58,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	if n != 3 || view.Replaced() != 3 {
 		t.Errorf("%d exchanges, %d with secrets", n, view.Replaced())
 	}
-	again, err := secret.NewView(ctx, copied, redact.Default(), testRules(t))
+	again, err := secret.NewView(ctx, copied, redact.Default(nil), testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}

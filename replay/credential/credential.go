@@ -3,7 +3,7 @@
 // and are looked up by the name of a header or a variable. Tokens are read for
 // when they expire, and an API key can be exchanged for one.
 //
-//	c, err := credential.Resolver{Getenv: os.Getenv}.Load("cursor")
+//	c, err := credential.Resolver{Getenv: os.Getenv}.Load("keyring:my-service/me")
 //	secret, from, ok := c.Find(credential.HeaderNames("authorization")...)
 //
 // Source: RESEARCH.md#credentials
@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/replay/profile"
+	"unwire/captures/profile"
 )
 
 // ErrCredentials is wrapped where a secret of the captured request, which the
@@ -36,7 +36,7 @@ const (
 	// of `authorization`; "Bearer " is put before it unless it has a scheme
 	EnvToken  = "UNWIRE_TOKEN"
 	envCookie = "UNWIRE_COOKIE" // of `cookie`
-	// what follows the time part of `x-cursor-checksum`
+	// of the header that a profile has a checksum in: the part that tells the machine
 	EnvMachineID = "UNWIRE_MACHINE_ID"
 )
 

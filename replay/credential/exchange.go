@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/decode/envelope"
 	"unwire/replay/outbound"
-	"unwire/replay/profile"
 )
 
 // maxTokenAnswer bounds the answer to an exchange.
@@ -44,7 +44,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	u := *base
-	u.Path, u.RawQuery, u.User, u.Fragment = strings.TrimSuffix(base.Path, "/")+pr.Exchange, "", nil, ""
+	u.Path, u.RawQuery, u.User, u.Fragment = strings.TrimSuffix(base.Path, "/")+pr.Exchange.Path, "", nil, ""
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader("{}"))
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -59,7 +59,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	token, err := journaled(p.Pace, req, func(answer *outbound.Entry) (string, error) {
 		return exchange(req, pr, p, timeout, answer)
 	}, func(text string) string {
-		return redact.Default().String(strings.ReplaceAll(text, key, "[redacted]"))
+		return redact.Default(pr).String(strings.ReplaceAll(text, key, "[redacted]"))
 	})
 	if err != nil {
 		return err
@@ -105,17 +105,27 @@ func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout
 	answer.Origin, answer.Status, answer.Until = "server", resp.StatusCode, outbound.RetryAfter(retryAfter, time.Now())
 	answer.Code = envelope.CodeOfStatus(resp.StatusCode)
 	p.Pace.Observe(req.URL.Hostname(), resp.StatusCode, answer.Code, retryAfter)
-	var tokens struct {
-		AccessToken string `json:"accessToken"`
-	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
 	if err != nil {
 		return "", fmt.Errorf("replay: the exchange of the API key: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK || json.Unmarshal(data, &tokens) != nil || tokens.AccessToken == "" {
-		return "", fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, req.URL.Host, pr.Exchange, resp.StatusCode)
+	if token = tokenIn(data, pr.Exchange.Member); resp.StatusCode != http.StatusOK || token == "" {
+		return "", fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, req.URL.Host, pr.Exchange.Path, resp.StatusCode)
 	}
-	return tokens.AccessToken, nil
+	return token, nil
+}
+
+// tokenIn is the string that a member of a JSON object is; "" for none.
+func tokenIn(data []byte, member string) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return ""
+	}
+	token, err := stringMember(members, member)
+	if err != nil {
+		return ""
+	}
+	return token
 }
 
 // Stale reports whether the token is there and of no more use.

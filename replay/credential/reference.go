@@ -9,8 +9,8 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"unwire/captures/profile"
 	"unwire/replay/outbound"
-	"unwire/replay/profile"
 )
 
 // EnvAPIKey is the environment variable of an API key that Refresh exchanges.
@@ -23,7 +23,7 @@ const keyringWait = 30 * time.Second
 // Secret Service on Linux, the Credential Manager on Windows.
 //
 // Limits: 30 seconds.
-// Errors: profile.ErrMissing; what the store says.
+// Errors: where there is no such item; what the store says.
 func readKeyring(service, account string) (string, error) {
 	type answer struct {
 		secret string
@@ -38,7 +38,7 @@ func readKeyring(service, account string) (string, error) {
 	case a := <-got:
 		switch {
 		case errors.Is(a.err, keyring.ErrNotFound):
-			return "", fmt.Errorf("the key store has no %s/%s: %w", service, account, profile.ErrMissing)
+			return "", fmt.Errorf("the key store has no %s/%s: %w", service, account, errMissing)
 		case a.err != nil:
 			return "", fmt.Errorf("the key store: %w", a.err)
 		}
@@ -58,18 +58,21 @@ type Resolver struct {
 	Getenv func(string) string
 	// nil: that of the system
 	Keyring func(service, account string) (string, error)
+
+	// Profile is a client whose stored secrets its name refers to; it may be nil.
+	Profile *profile.Profile
 }
 
-func (r Resolver) place() profile.Place {
-	at := profile.Place{OS: r.OS, Getenv: r.Getenv, Keyring: r.Keyring}
-	if at.OS == "" {
-		at.OS = runtime.GOOS
+func (r Resolver) system() system {
+	at := system{os: r.OS, getenv: r.Getenv, keyring: r.Keyring}
+	if at.os == "" {
+		at.os = runtime.GOOS
 	}
-	if at.Getenv == nil {
-		at.Getenv = func(string) string { return "" }
+	if at.getenv == nil {
+		at.getenv = func(string) string { return "" }
 	}
-	if at.Keyring == nil {
-		at.Keyring = readKeyring
+	if at.keyring == nil {
+		at.keyring = readKeyring
 	}
 	return at
 }
@@ -84,12 +87,12 @@ func (r Resolver) place() profile.Place {
 // reads it.
 // Errors: ErrCredentials where there is no such secret.
 func (r Resolver) Load(ref string) (*Credentials, error) {
-	at := r.place()
+	at := r.system()
 	kind, rest, _ := strings.Cut(ref, ":")
-	c := &Credentials{lookup: at.Getenv, held: map[string]held{}}
+	c := &Credentials{lookup: at.getenv, held: map[string]held{}}
 	switch {
 	case kind == "env" && rest != "":
-		secret := at.Getenv(rest)
+		secret := at.getenv(rest)
 		if secret == "" {
 			return nil, fmt.Errorf("replay: %w: $%s is not set", ErrCredentials, rest)
 		}
@@ -99,28 +102,28 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 		if !ok || service == "" || account == "" {
 			return nil, fmt.Errorf("replay: %w: a key store's item is keyring:SERVICE/ACCOUNT", ErrCredentials)
 		}
-		secret, err := at.Keyring(service, account)
+		secret, err := at.keyring(service, account)
 		if err != nil {
 			return nil, fmt.Errorf("replay: %w: %w", ErrCredentials, err)
 		}
 		c.held[EnvToken] = held{secret, ref}
-	case ref == profile.Cursor().Name:
-		return c, c.loadProfile(profile.Cursor(), at)
+	case r.Profile != nil && ref == r.Profile.Name:
+		return c, c.loadProfile(r.Profile, at)
 	default:
-		return Load(strings.TrimPrefix(ref, "file:"), at.Getenv)
+		return Load(strings.TrimPrefix(ref, "file:"), at.getenv)
 	}
 	return c, nil
 }
 
 // loadProfile takes what a client has stored; an API key alone will do, too:
 // it can be exchanged.
-func (c *Credentials) loadProfile(p *profile.Profile, at profile.Place) error {
+func (c *Credentials) loadProfile(p *profile.Profile, at system) error {
 	c.hosts = p
-	secret, from, err := p.Find(profile.Access, at)
+	secret, from, err := findStored(&p.Tokens, p.Tokens.AccessToken, "access token", at)
 	if err == nil {
 		c.held[EnvToken] = held{secret, from}
 	}
-	key, from, keyErr := p.Find(profile.Key, at)
+	key, from, keyErr := findStored(&p.Tokens, p.Tokens.APIKey, "API key", at)
 	if keyErr == nil {
 		c.held[EnvAPIKey] = held{key, from}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -21,6 +22,8 @@ import (
 
 // CheckOptions tunes a check. The zero value is the default.
 type CheckOptions struct {
+	// Profile has secrets that examples must not show; nil has none.
+	Profile *profile.Profile
 	// Address names a frame in the report; part says that it is the call's own, and
 	// not its conversation's. Default: "#1/down/2".
 	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string

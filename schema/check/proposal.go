@@ -44,7 +44,7 @@ type proposal struct {
 //
 // Errors: those of Infer.
 func (k *Checker) Proposals() ([]proposal, error) {
-	in, err := infer.Infer(k.evidence, infer.Options{Package: proposalPackage})
+	in, err := infer.Infer(k.evidence, infer.Options{Package: proposalPackage, Profile: k.o.Profile})
 	if err != nil {
 		return nil, err
 	}

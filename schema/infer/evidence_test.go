@@ -60,7 +60,7 @@ func evidenceOf(t interface{ Fatal(...any) }, samples ...[]byte) *Evidence {
 }
 
 func written(t interface{ Fatal(...any) }, ev *Evidence) string {
-	b, err := json.Marshal(ev.doc())
+	b, err := json.Marshal(ev.doc(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/decode/kind"
 )
@@ -14,7 +15,7 @@ import (
 // whatever looks drawn at random, of which the text itself tells nothing anyway.
 type hider struct{ red *redact.Redactor }
 
-func newHider() *hider { return &hider{redact.Default()} }
+func newHider(p *profile.Profile) *hider { return &hider{redact.Default(p)} }
 
 // hide returns the text, or kind.Redacted.
 func (h *hider) hide(s string) string {

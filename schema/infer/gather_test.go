@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 )
 
 // A memoryCapture is a capture of unary calls whose requests are given.
@@ -33,6 +34,8 @@ func (c memoryCapture) exchange(id int64) *captures.Exchange {
 func (c memoryCapture) Exchange(_ context.Context, id int64) (*captures.Exchange, error) {
 	return c.exchange(id), nil
 }
+
+func (c memoryCapture) Profile() *profile.Profile { return nil }
 
 func (c memoryCapture) Chunks(_ context.Context, id, _ int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {

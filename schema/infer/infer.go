@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/schema"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	// Package is the package of everything inferred. Default: each service's
 	// own package, a file for each, and "inferred" for roots that are no method's.
 	Package string
+	// Profile has secrets that examples must not show; nil has none.
+	Profile *profile.Profile
 	// Root renames the only root that is no method's. Default: its own name.
 	Root string
 }
@@ -50,6 +53,7 @@ type Inferred struct {
 	Deep bool
 
 	evidence *Evidence
+	profile  *profile.Profile
 }
 
 // FieldEvidence is the verdict about one field, in the contract's shape.
@@ -114,7 +118,7 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	b, err := json.Marshal(in.evidence.doc())
+	b, err := json.Marshal(in.evidence.doc(in.profile))
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
@@ -142,7 +146,7 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated(), evidence: ev}
+	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated(), evidence: ev, profile: o.Profile}
 	var names []string
 	for _, f := range files {
 		f.infer(ev, in)
@@ -309,7 +313,7 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	g.reprice()
 	g.documents()
 	g.recognise()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider()}
+	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider(in.profile)}
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"unwire/captures/profile"
 	"unwire/decode/kind"
 )
 
@@ -30,8 +31,8 @@ type evidenceDoc struct {
 
 // doc is the evidence for JSON, whose examples have lost what may be secrets. The
 // same evidence is the same JSON.
-func (e *Evidence) doc() *evidenceDoc {
-	e.kinds.Redact(newHider().hide)
+func (e *Evidence) doc(p *profile.Profile) *evidenceDoc {
+	e.kinds.Redact(newHider(p).hide)
 	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
 	if len(e.sources.Hashes) > 0 {
 		d.Sources = &e.sources

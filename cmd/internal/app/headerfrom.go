@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"unwire/proto"
 	"unwire/replay"
 )
 
@@ -63,7 +64,7 @@ func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	if len(flags) == 0 {
 		return nil, nil
 	}
-	makers := replay.DefaultHeaders()
+	makers := replay.DefaultHeaders(proto.Profile())
 	for _, f := range flags {
 		name, command, ok := strings.Cut(f, "=")
 		name = strings.ToLower(strings.TrimSpace(name))

@@ -6,6 +6,7 @@ import (
 
 	"unwire/captures/store"
 	"unwire/decode/conversation"
+	"unwire/proto"
 )
 
 // closingTime is how long a command that has recorded derives summaries before
@@ -15,6 +16,7 @@ const closingTime = 5 * time.Second
 // IndexedWhenClosed has a capture indexed when it is closed, so that the first
 // listing is fast.
 func (a *App) IndexedWhenClosed(o store.Options) store.Options {
+	o.Profile = proto.Profile()
 	o.Closing = func(store *store.Store) {
 		ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(closingTime, interruptedIndexing))
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/edsrzf/mmap-go"
 
 	"unwire/captures/store"
+	"unwire/proto"
 )
 
 // mapped is how large an input is that is mapped into memory, not read.
@@ -115,7 +116,7 @@ func IsCapture(file string) bool {
 	if file == "-" {
 		return false
 	}
-	store, err := store.Open(file)
+	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode/text"
+	"unwire/proto"
 	"unwire/replay/credential"
 )
 
@@ -100,7 +101,7 @@ func OpenCapture(path string) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.OpenLimited(path, limits)
+	return store.Open(path, store.ReadOptions{Limits: limits, Profile: proto.Profile()})
 }
 
 // maxReadVariable is the environment variable that sets to how many bytes the

@@ -33,21 +33,22 @@ type row struct {
 // table is the import table; the longest prefix that matches a package decides.
 var table = map[string]row{
 	"captures/redact": {
-		imports: []string{"captures", "decode/envelope"}, tests: []string{"captures/internal/require"},
-		why: "secrets are found in bytes and framing, without decoding them",
+		imports: []string{"captures", "captures/profile", "decode/envelope"}, tests: []string{"captures/internal/require", "proto"},
+		why: "secrets are found in bytes and framing, without decoding them; a profile has some",
 	},
 	"captures/store": {
-		imports: []string{"captures", "captures/redact", "captures/store/internal/btree"}, tests: []string{"captures/internal/require", "decode/envelope"},
+		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/btree"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
 	},
 	"captures/store/internal/btree": {
 		imports: []string{"captures"},
 		why:     "chunks are decoded from pages, whoever has them read",
 	},
+	"captures/profile":          {why: "what is known of a service is data, which every layer can be handed"},
 	"captures/internal/require": {why: "ends tests whose preparation fails"},
 	"captures": {
-		tests: []string{"captures/", "decode"},
-		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
+		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
+		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
 		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
@@ -94,21 +95,20 @@ var table = map[string]row{
 		why:     "one language selects exchanges and frames, wherever they are listed, searched or ruled on",
 	},
 	"decode": {
-		imports: []string{"captures", "decode/"},
-		why:     "frames and streams are derived from captures",
+		imports: []string{"captures/profile", "captures", "decode/"}, tests: []string{"proto"},
+		why: "frames and streams are derived from captures",
 	},
-	"decode/conversation":        {imports: []string{"captures", "decode", "decode/"}, why: "joins decoded exchanges"},
-	"decode/conversation/scheme": {imports: []string{"decode/fieldpath"}, why: "data that the decoder of frames and the joining of exchanges share"},
-	"decode/diff":                {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
-	"decode/transcript":          {imports: []string{"captures", "decode", "decode/"}, why: "finds the conversation in decoded exchanges"},
-	"decode/secret":              {imports: []string{"captures", "captures/redact", "captures/store", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
-	"decode/search":              {imports: []string{"captures", "decode", "decode/"}, why: "searches decoded exchanges"},
+	"decode/conversation": {imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"proto"}, why: "joins decoded exchanges"},
+	"decode/diff":         {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
+	"decode/transcript":   {imports: []string{"captures/profile", "captures", "decode", "decode/"}, why: "finds the conversation in decoded exchanges"},
+	"decode/secret":       {imports: []string{"captures/profile", "captures", "captures/redact", "captures/store", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
+	"decode/search":       {imports: []string{"captures/profile", "captures", "decode", "decode/"}, why: "searches decoded exchanges"},
 	"schema": {
 		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
 		why: "definitions are loaded from every source that package extract reads",
 	},
 	"schema/infer": {
-		imports: []string{"schema", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"captures/profile", "schema", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
 	"schema/infer/agreement": {
@@ -116,7 +116,7 @@ var table = map[string]row{
 		why: "compares what was inferred with a reference, and inference does without it",
 	},
 	"schema/check": {
-		imports: []string{"schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
+		imports: []string{"captures/profile", "schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
 		why: "unknown fields are collected as evidence for inference",
 	},
 	"schema/compare": {
@@ -144,13 +144,13 @@ var table = map[string]row{
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
 	"schema/update/source": {
-		imports: []string{"schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "decode/conversation", "captures"},
+		imports: []string{"captures/profile", "schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},
 		why:     "makes what an update is made from of traffic, evidence and joins",
 	},
 	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
 	"replay": {
-		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
+		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
@@ -170,7 +170,7 @@ var table = map[string]row{
 		why: "binds frames to what a server issues, and knows nothing of requests or of sending",
 	},
 	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
-	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
+	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "captures/profile"}, tests: []string{"proto", "replay/internal/samples"}, why: "secrets are found before there is a request"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
 	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
@@ -178,7 +178,7 @@ var table = map[string]row{
 		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
 		why:     "the local server speaks the definitions in proto/",
 	},
-	"proto": {why: "definitions are data"},
+	"proto": {imports: []string{"captures/profile"}, why: "definitions are data, and so is the profile of the service that they are of"},
 	"cmd/internal/app": {
 		imports: []string{"captures", "captures/", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
 		why:     "what a run of the program is knows no command",
@@ -193,14 +193,14 @@ var table = map[string]row{
 	},
 
 	"captures/transfer": {
-		imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/internal/samples"},
+		imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"captures/internal/samples"},
 		why: "exports mask what decoding finds",
 	},
 	"captures/internal/samples": {
 		imports: []string{"captures", "captures/store", "decode/envelope"},
 		why:     "makes captures for tests of formats, and reads them",
 	},
-	"captures/har":     {imports: []string{"captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
+	"captures/har":     {imports: []string{"captures/profile", "captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
 	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
 	"captures/raw":     {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},

@@ -59,7 +59,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.store, err = store.Create(filepath.Join(dir, "f.uwc"), store.Options{}); err != nil {
+	if r.store, err = store.Create(filepath.Join(dir, "f.uwc"), store.Options{Profile: definitions.Profile()}); err != nil {
 		t.Fatal(err)
 	}
 	proxy, err := mitm.New(mitm.Options{CA: ca, Store: r.store, UpstreamRoots: r.roots})
@@ -329,7 +329,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	out, err := store.Create(filepath.Join(r.t.TempDir(), "r.uwc"), store.Options{})
+	out, err := store.Create(filepath.Join(r.t.TempDir(), "r.uwc"), store.Options{Profile: definitions.Profile()})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
@@ -27,6 +28,8 @@ const scoringShare = 8
 
 // Options of a Follower. The zero value is the default.
 type Options struct {
+	// Profile is what is known of the service; nil is nothing.
+	Profile *profile.Profile
 	// Scoring are options of the transcripts.
 	Scoring transcript.Options
 	// Only is the one exchange that is wanted. Default: all.
@@ -74,7 +77,7 @@ type running struct {
 
 // New returns a Follower of nothing yet.
 func New(o Options) *Follower {
-	return &Follower{o: o, running: map[int64]*running{}, pieces: pieces{heads: map[int64]*running{}}}
+	return &Follower{o: o, running: map[int64]*running{}, pieces: pieces{profile: o.Profile, heads: map[int64]*running{}}}
 }
 
 // Event takes what was recorded. Of an exchange that has ended it returns the rest of
@@ -117,8 +120,8 @@ func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 // begin follows an exchange, if it is wanted.
 func (f *Follower) begin(ex *captures.Exchange) {
 	r := &running{
-		stream: decode.NewStream(ex, decode.Options{}), ex: &decode.Exchange{Exchange: *ex},
-		piece: !f.o.Parts && conversation.IsPiece(decode.Classify(ex)),
+		stream: decode.NewStream(ex, decode.Options{Profile: f.o.Profile}), ex: &decode.Exchange{Exchange: *ex, Profile: f.o.Profile},
+		piece: !f.o.Parts && conversation.IsPiece(f.o.Profile, decode.Classify(ex)),
 	}
 	r.ex.Call = r.stream.Call()
 	if f.o.Only != 0 && ex.ID != f.o.Only && !r.piece {

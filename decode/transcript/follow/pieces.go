@@ -3,6 +3,7 @@ package follow
 import (
 	"slices"
 
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/conversation"
 )
@@ -17,6 +18,8 @@ const (
 // followed: those that go on, and those that have ended, as they are joined with
 // what is still to come.
 type pieces struct {
+	profile *profile.Profile
+
 	// list is in the order of the exchanges' beginning.
 	list []*decode.Exchange
 
@@ -42,7 +45,7 @@ func (p *pieces) addExchange(ex *decode.Exchange) {
 // conversationOf is the conversation that exchange id is a piece of, as far as it is
 // known, or nil.
 func (p *pieces) conversationOf(id int64) *conversation.Conversation {
-	for _, c := range conversation.Join(p.list, decode.Options{}) {
+	for _, c := range conversation.Join(p.list, decode.Options{Profile: p.profile}) {
 		if slices.Contains(c.Heads, id) || slices.Contains(c.Appends, id) {
 			return c
 		}

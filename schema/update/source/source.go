@@ -1,7 +1,7 @@
 // Package source makes sources for updates: of definitions, of traffic and the
 // evidence that it leaves, of the joins of calls in two codecs, and of shipped code.
 //
-//	t := source.NewTraffic(have)
+//	t := source.NewTraffic(have, p)
 //	err := t.AddCapture(ctx, capture, 0, false)
 //	src, err := t.Source()
 package source
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/captures/profile"
 	"unwire/schema"
 	"unwire/schema/align"
 	"unwire/schema/infer"
@@ -43,8 +44,8 @@ func isAligned(s *schema.Schema) bool {
 
 // FromEvidence is what evidence comes to. Roots that are no method's are messages by
 // their full names.
-func FromEvidence(ev *infer.Evidence) (*update.Source, error) {
-	in, err := infer.Infer(ev, infer.Options{})
+func FromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error) {
+	in, err := infer.Infer(ev, infer.Options{Profile: p})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/schema"
@@ -23,15 +24,17 @@ type Traffic struct {
 	OnRejected func(exchange int64, err error)
 
 	have    *schema.Schema
+	profile *profile.Profile
 	checker *check.Checker
 
 	// methods is evidence of the methods that the definitions do not know.
 	methods *infer.Evidence
 }
 
-// NewTraffic returns a Traffic for definitions.
-func NewTraffic(have *schema.Schema) *Traffic {
-	return &Traffic{have: have, checker: check.NewChecker(have, check.CheckOptions{}), methods: infer.NewEvidence()}
+// NewTraffic returns a Traffic for definitions. The profile has secrets that examples
+// must not show; it may be nil.
+func NewTraffic(have *schema.Schema, p *profile.Profile) *Traffic {
+	return &Traffic{have: have, profile: p, checker: check.NewChecker(have, check.CheckOptions{Profile: p}), methods: infer.NewEvidence()}
 }
 
 // AddCapture enters the exchanges of a capture, or only the one with the number id if
@@ -57,7 +60,7 @@ func (t *Traffic) AddCapture(ctx context.Context, src captures.Capture, id int64
 // Source is what was collected.
 func (t *Traffic) Source() (*update.Source, error) {
 	t.methods.Merge(t.checker.Unknown())
-	src, err := FromEvidence(t.methods)
+	src, err := FromEvidence(t.methods, t.profile)
 	if err != nil {
 		return nil, err
 	}

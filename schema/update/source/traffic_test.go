@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/update"
@@ -26,6 +27,8 @@ func (c callCapture) Exchange(_ context.Context, id int64) (*captures.Exchange, 
 		RequestHeaders: headers, ResponseHeaders: headers, Outcome: captures.Complete,
 	}, nil
 }
+
+func (c callCapture) Profile() *profile.Profile { return nil }
 
 func (c callCapture) Chunks(_ context.Context, id, _ int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
@@ -58,7 +61,7 @@ func TestTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	traffic := NewTraffic(have)
+	traffic := NewTraffic(have, nil)
 	seen := 0
 	traffic.OnExchange = func(*decode.Exchange) { seen++ }
 	for _, c := range []callCapture{

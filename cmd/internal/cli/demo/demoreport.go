@@ -19,6 +19,7 @@ import (
 	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
+	"unwire/proto"
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
@@ -223,7 +224,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := infer.Infer(ev, infer.Options{})
+	in, err := infer.Infer(ev, infer.Options{Profile: proto.Profile()})
 	if err != nil {
 		return err
 	}

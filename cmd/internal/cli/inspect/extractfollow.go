@@ -12,6 +12,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/decode/transcript/follow"
+	"unwire/proto"
 )
 
 // followEvery is how often what was recorded meanwhile is looked for, and printed.
@@ -60,7 +61,7 @@ func (e *extraction) following(ctx context.Context, addr app.Address) error {
 	}()
 	f := &follower{
 		extraction: e,
-		Follower:   follow.New(follow.Options{Scoring: e.options, Only: addr.Exchange, Parts: e.parts}),
+		Follower:   follow.New(follow.Options{Profile: proto.Profile(), Scoring: e.options, Only: addr.Exchange, Parts: e.parts}),
 	}
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()

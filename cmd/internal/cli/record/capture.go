@@ -19,6 +19,7 @@ import (
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
+	"unwire/proto"
 )
 
 // shutdownGrace is how long running streams may go on when recording ends without a signal.
@@ -221,7 +222,7 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 		return nil, err
 	}
 	if token != "" { // a program may send its environment somewhere
-		series.Redactor = redact.New(redact.Options{Secrets: []string{token}})
+		series.Redactor = redact.New(redact.Options{Profile: proto.Profile(), Secrets: []string{token}})
 	}
 	keys, err := openKeyLog(a, f.keylog)
 	if err != nil {
@@ -418,7 +419,7 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, r
 
 func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {
 	for _, file := range files {
-		store, err := store.Open(file)
+		store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 		if err != nil {
 			return n, unfinished, err
 		}

@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/decode"
 	"unwire/decode/search"
+	"unwire/proto"
 )
 
 const (
@@ -87,7 +88,7 @@ func (w *endpointWatch) finish(ctx context.Context, files []string) {
 }
 
 func (w *endpointWatch) finishFile(ctx context.Context, file string) {
-	store, err := store.Open(file)
+	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		return // captureSummary says so
 	}

@@ -15,8 +15,8 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 	"unwire/replay/credential"
-	"unwire/replay/profile"
 )
 
 // A credentialLine is a line of `unwire credentials --json`.
@@ -66,7 +66,7 @@ status is 4 where a token is expired or expiring, or a named reference does not 
 func credentials(a *app.App, refs []string, asJSON bool) error {
 	named := len(refs) > 0
 	if !named {
-		refs = []string{"env:" + credential.EnvToken, profile.Cursor().Name}
+		refs = []string{"env:" + credential.EnvToken, proto.Profile().Name}
 	}
 	missing, useless := false, false
 	var lines []credentialLine
@@ -119,10 +119,10 @@ const (
 // credentialLines says what is behind a reference.
 func credentialLines(ref string, now time.Time) []credentialLine {
 	line := credentialLine{V: 1, Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
-	if ref == profile.Cursor().Name {
-		line.Hosts = profile.Cursor().Hosts
+	if ref == proto.Profile().Name {
+		line.Hosts = proto.Profile().Hosts
 	}
-	c, err := credential.Resolver{Getenv: os.Getenv}.Load(ref)
+	c, err := credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(ref)
 	if err != nil {
 		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), credential.ErrCredentials.Error()+": ")
 		return []credentialLine{line}
@@ -163,9 +163,9 @@ func (f *ReplayFlags) refreshToken(ctx context.Context, captured string, opts Re
 	if err != nil {
 		return err
 	}
-	p := profile.Cursor()
+	p := proto.Profile()
 	if p.For(base.Hostname()) {
-		base = p.Backend
+		base = p.Endpoints.Backend
 	}
 	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
 }
@@ -189,6 +189,6 @@ func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := profile.Cursor()
-	return p.Agent(base, p.IsPrivate(ex.RequestHeaders.Get(p.PrivacyHeader))), nil
+	p := proto.Profile()
+	return p.Agent(base, p.IsPrivate(ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader))), nil
 }

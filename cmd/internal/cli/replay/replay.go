@@ -18,6 +18,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/inspect"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
@@ -241,7 +242,7 @@ func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
 	if opts.Roots, err = app.UpstreamRoots(f.UpstreamCA); err != nil {
 		return opts, err
 	}
-	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv}.Load(f.Credentials)
+	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(f.Credentials)
 	return opts, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/render"
 	"unwire/decode"
+	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/check"
 )
@@ -155,6 +156,7 @@ func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs 
 	var damage error
 	file := ""
 	k := check.NewChecker(defs, check.CheckOptions{
+		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
 			return app.Address{File: file, Exchange: ex.ID, Part: part, Dir: f.Dir, Frame: f.Seq}.String()
 		},

@@ -22,6 +22,7 @@ import (
 	"unwire/decode/conversation"
 	"unwire/decode/field"
 	"unwire/decode/secret"
+	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/check"
 )
@@ -148,7 +149,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	view, err := secret.NewView(ctx, store, redact.Default().Omitting(), rules)
+	view, err := secret.NewView(ctx, store, redact.Default(proto.Profile()).Omitting(), rules)
 	if err != nil {
 		return err
 	}

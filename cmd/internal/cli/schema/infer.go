@@ -20,6 +20,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
+	"unwire/proto"
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
@@ -110,7 +111,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
 	}
-	opts := infer.Options{Package: f.pkg}
+	opts := infer.Options{Package: f.pkg, Profile: proto.Profile()}
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
@@ -204,6 +205,7 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 		return err
 	}
 	g.checker = check.NewChecker(defs, check.CheckOptions{
+		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
 			return app.Address{File: g.file, Exchange: ex.ID, Part: part, Dir: fr.Dir, Frame: fr.Seq}.String()
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/proto"
 	"unwire/schema/infer"
 )
 
@@ -56,7 +57,7 @@ func mergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg st
 			return err
 		}
 	}
-	in, err := infer.Infer(g.total, infer.Options{Package: pkg})
+	in, err := infer.Infer(g.total, infer.Options{Package: pkg, Profile: proto.Profile()})
 	if err != nil {
 		return err
 	}

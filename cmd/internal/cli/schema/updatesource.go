@@ -11,6 +11,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/align"
 	"unwire/schema/extract"
@@ -77,7 +78,7 @@ func trafficSource(ctx context.Context, a *app.App, have *schema.Schema, name st
 		return nil, err
 	}
 	defer store.Close()
-	t := source.NewTraffic(have)
+	t := source.NewTraffic(have, proto.Profile())
 	t.OnExchange = func(ex *decode.Exchange) {
 		a.Remark(ex)
 		calls.Add(addr.File, ex)
@@ -101,7 +102,7 @@ func findingsSource(a *app.App, have *schema.Schema, name string) (*update.Sourc
 		if err != nil {
 			return nil, err
 		}
-		return source.FromEvidence(ev)
+		return source.FromEvidence(ev, proto.Profile())
 	}
 	if align.IsReport(data) {
 		return reportSource(a, have, name, data)

@@ -24,6 +24,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/decode"
 	"unwire/decode/secret"
+	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -145,7 +146,7 @@ func (f exportFlags) source(ctx context.Context, store *store.Store, addr app.Ad
 		if err != nil {
 			return nil, nil, err
 		}
-		red := redact.Default()
+		red := redact.Default(proto.Profile())
 		if !f.keepUnsearched {
 			red = red.Omitting()
 		}

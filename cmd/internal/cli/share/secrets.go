@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/decode/secret"
+	"unwire/proto"
 )
 
 // leastNamed is the shortest secret that can be named: shorter ones occur by chance.
@@ -57,7 +58,7 @@ func (f *secretFlags) redactor() (*redact.Redactor, error) {
 		}
 		named = append(named, lines...)
 	}
-	return redact.New(redact.Options{Secrets: named}), nil
+	return redact.New(redact.Options{Profile: proto.Profile(), Secrets: named}), nil
 }
 
 // readSecrets reads a secret a line. No error holds one.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
@@ -31,6 +32,9 @@ func (c *capture) Exchange(context.Context, int64) (*captures.Exchange, error) {
 func (c *capture) Exchanges(context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) { yield(c.exchange, nil) }
 }
+
+// Profile is nil: nothing is known of the service.
+func (c *capture) Profile() *profile.Profile { return nil }
 
 func (c *capture) Chunks(_ context.Context, _, from int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {

@@ -1,4 +1,4 @@
-package profile
+package proto
 
 import (
 	"encoding/base64"
@@ -9,14 +9,24 @@ import (
 // checksumTimeLen is how many characters the time part of a checksum has.
 const checksumTimeLen = 8
 
-// ChecksumTime is the first part of an x-cursor-checksum: the time in units of
+// checksum returns the value of the header at a time: the captured one with
+// another time part, or one of the machine's part.
+func checksum(captured, machine string, now time.Time) string {
+	if captured == "" && machine != "" {
+		return checksumTime(now, base64.RawURLEncoding) + machine
+	}
+	fresh, _ := refreshChecksum(captured, now)
+	return fresh
+}
+
+// checksumTime is the first part of an x-cursor-checksum: the time in units of
 // 1,000 seconds, its bytes chained with a running key, in base64.
 //
 // The six bytes come from shifts of a 32-bit number by 40, 32, 24, 16, 8 and 0.
 // In JavaScript a shift counts modulo 32, so the first two repeat the last two.
 //
 // Source: RESEARCH.md#checksum
-func ChecksumTime(t time.Time, enc *base64.Encoding) string {
+func checksumTime(t time.Time, enc *base64.Encoding) string {
 	n := uint32(t.UnixMilli() / 1_000_000)
 	var b [6]byte
 	key := byte(165)
@@ -27,10 +37,10 @@ func ChecksumTime(t time.Time, enc *base64.Encoding) string {
 	return enc.EncodeToString(b[:])
 }
 
-// RefreshChecksum replaces the time part of a checksum and keeps what follows
+// refreshChecksum replaces the time part of a checksum and keeps what follows
 // it, which tells the machine and is never invented here. ok is false where
 // captured does not begin with a time part.
-func RefreshChecksum(captured string, now time.Time) (fresh string, ok bool) {
+func refreshChecksum(captured string, now time.Time) (fresh string, ok bool) {
 	if len(captured) < checksumTimeLen {
 		return captured, false
 	}
@@ -42,7 +52,7 @@ func RefreshChecksum(captured string, now time.Time) (fresh string, ok bool) {
 	if err != nil || !isChecksumTime(b) {
 		return captured, false
 	}
-	return ChecksumTime(now, enc) + captured[checksumTimeLen:], true
+	return checksumTime(now, enc) + captured[checksumTimeLen:], true
 }
 
 // isChecksumTime undoes the chain and looks whether the first two bytes repeat
