@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -100,18 +99,6 @@ type Options struct {
 
 	// MaxNodes: what is left of the exchange's, by default.
 	Wire wire.Options
-}
-
-// A Source has exchanges with their chunks: a *store.Store, for one.
-type Source interface {
-	Exchange(ctx context.Context, id int64) (*captures.Exchange, error)
-	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error]
-}
-
-// A Capture is a Source that can list its exchanges: a *store.Store, for one.
-type Capture interface {
-	Source
-	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
 }
 
 // batchFrames is how many frames are put aside at a time while an exchange is read.

@@ -140,7 +140,7 @@ type remembering interface {
 
 // LoadChoices sets the choices that src keeps for the method of ex. One that cannot
 // be read is left out.
-func (ex *Exchange) LoadChoices(ctx context.Context, src Source) {
+func (ex *Exchange) LoadChoices(ctx context.Context, src captures.Source) {
 	if s, ok := src.(remembering); ok {
 		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))
 	}

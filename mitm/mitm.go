@@ -65,9 +65,7 @@ type Options struct {
 	// Store is required: a *store.Store or a *store.Series. The caller closes
 	// it, after Shutdown. What it fails to begin passes unrecorded: that is for the
 	// store's owner to know and to report (store.Options.Failed).
-	Store interface {
-		Begin(captures.Exchange) (captures.Recording, error)
-	}
+	Store captures.Recorder
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
 	UpstreamRoots *x509.CertPool

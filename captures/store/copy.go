@@ -78,7 +78,7 @@ func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Re
 // lastChunks are the numbers of the last chunk of each direction; -1 for none.
 func (s *Store) lastChunks(ctx context.Context, id int64) (last [2]int64, err error) {
 	last = [2]int64{-1, -1}
-	err = s.page(ctx, func(c *cursor) bool {
+	err = s.page(ctx, func(c *rowValues) bool {
 		dir, seq := c.small(1), c.size()
 		if c.err == nil {
 			last[dir] = seq

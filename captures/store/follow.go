@@ -113,7 +113,7 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 // chunksSince reads a page of chunks; more says that it is full.
 func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page []captures.Event, more bool, err error) {
 	bytes := 0
-	err = scan(ctx, db, func(c *cursor) bool {
+	err = scan(ctx, db, func(c *rowValues) bool {
 		e := captures.Event{Kind: captures.Received, N: c.int(), Chunk: c.chunk(s.unpack)}
 		if c.err == nil && e.N <= last {
 			c.err = damaged("chunk number %d stands behind %d", e.N, last)
@@ -134,7 +134,7 @@ func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page 
 // eventsSince reads a page of what happened to exchanges.
 func eventsSince(ctx context.Context, db readable, last int64) (page []captures.Event, more bool, err error) {
 	size := int64(0)
-	err = scan(ctx, db, func(c *cursor) bool {
+	err = scan(ctx, db, func(c *rowValues) bool {
 		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.small(int64(captures.Ended))), Exchange: c.exchange()}
 		if c.err == nil && e.Kind == captures.Received {
 			c.err = damaged("event %d has kind %d", e.N, e.Kind)

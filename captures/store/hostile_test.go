@@ -419,14 +419,14 @@ func TestReadingTimeIsLimited(t *testing.T) {
 	defer func() { require.NoError(t, s.Close()) }()
 	s.meter.pageTime = 50 * time.Millisecond
 	within(t, 20*time.Second, func(ctx context.Context) {
-		err := s.page(ctx, func(*cursor) bool { return true }, `WITH RECURSIVE i(k) AS (SELECT 0 UNION ALL SELECT k+1 FROM i) SELECT max(k) FROM i`)
+		err := s.page(ctx, func(*rowValues) bool { return true }, `WITH RECURSIVE i(k) AS (SELECT 0 UNION ALL SELECT k+1 FROM i) SELECT max(k) FROM i`)
 		if limit, ok := errors.AsType[*LimitError](err); !ok || !strings.Contains(limit.Error(), "50ms") {
 			t.Errorf("%v", err)
 		}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.page(ctx, func(*cursor) bool { return true }, `SELECT 1`); !errors.Is(err, context.Canceled) || errors.Is(err, captures.ErrDamaged) {
+	if err := s.page(ctx, func(*rowValues) bool { return true }, `SELECT 1`); !errors.Is(err, context.Canceled) || errors.Is(err, captures.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 }

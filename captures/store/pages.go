@@ -34,7 +34,7 @@ func (s *Store) pageChunks(ctx context.Context, id, from int64) (found btree.Run
 	defer func() { _ = tx.Rollback() }()
 
 	var roots []uint32
-	if err := scan(ctx, tx, func(c *cursor) bool {
+	if err := scan(ctx, tx, func(c *rowValues) bool {
 		roots = append(roots, uint32(c.small(math.MaxInt32)))
 		return true
 	}, `SELECT rootpage FROM sqlite_schema WHERE name IN ('chunks', 'chunks_exchange') ORDER BY name`); err != nil || len(roots) != 2 {
@@ -55,7 +55,7 @@ func fetchPages(ctx context.Context, tx *sql.Tx, numbers []uint32) (pages map[ui
 		query = strconv.AppendUint(query, uint64(n), 10)
 	}
 	pages = make(map[uint32][]byte, len(numbers))
-	err := scan(ctx, tx, func(c *cursor) bool {
+	err := scan(ctx, tx, func(c *rowValues) bool {
 		n, data := c.small(math.MaxUint32), c.bytes()
 		pages[uint32(n)] = data
 		return c.err == nil

@@ -37,7 +37,7 @@ const liveExchange = `id, method, url, http, status, request_headers, request_tr
 	source`
 
 // scan runs a query and calls each with every row until it returns false.
-func scan(ctx context.Context, db readable, each func(c *cursor) bool, query string, args ...any) error {
+func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return explain(err)
@@ -56,7 +56,7 @@ func scan(ctx context.Context, db readable, each func(c *cursor) bool, query str
 		if err := rows.Scan(targets...); err != nil {
 			return explain(err)
 		}
-		c := &cursor{values: values}
+		c := &rowValues{values: values}
 		more := each(c)
 		if c.err != nil {
 			return c.err
@@ -69,12 +69,12 @@ func scan(ctx context.Context, db readable, each func(c *cursor) bool, query str
 }
 
 // page runs one query on a connection of its own.
-func (s *Store) page(ctx context.Context, each func(c *cursor) bool, query string, args ...any) error {
+func (s *Store) page(ctx context.Context, each func(c *rowValues) bool, query string, args ...any) error {
 	return s.pageOf(ctx, maxHeadValue, each, query, args...)
 }
 
 // pageOf is page for values of up to limit bytes.
-func (s *Store) pageOf(ctx context.Context, limit int, each func(c *cursor) bool, query string, args ...any) error {
+func (s *Store) pageOf(ctx context.Context, limit int, each func(c *rowValues) bool, query string, args ...any) error {
 	ctx, cancel := s.meter.bounded(ctx)
 	defer cancel()
 	conn, err := s.reader(ctx, limit)
@@ -95,7 +95,7 @@ func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, err
 
 // ExchangesAfter is Exchanges for those with greater numbers than one.
 func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error] {
-	read := func(c *cursor) (*captures.Exchange, int64) {
+	read := func(c *rowValues) (*captures.Exchange, int64) {
 		e := c.exchange()
 		return e, e.ID
 	}
@@ -110,7 +110,7 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*cap
 // Limits: rows whose numbers do not ascend are damage, so their count is bounded by
 // what the file can hold, and their bytes by the Limits.
 func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, query string,
-	read func(c *cursor) (T, int64), from func(ctx context.Context, id int64) (T, int64, error),
+	read func(c *rowValues) (T, int64), from func(ctx context.Context, id int64) (T, int64, error),
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -162,7 +162,7 @@ type rowReader[T any] struct {
 	after int64 // the number of the last row
 	count int   // rows of a page
 	query string
-	read  func(c *cursor) (T, int64)
+	read  func(c *rowValues) (T, int64)
 	used  usage // of all pages
 }
 
@@ -175,7 +175,7 @@ type numbered[T any] struct {
 // page returns the next rows, and whether there may be more behind them.
 func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
 	began, last, size := time.Now(), r.after, int64(0)
-	err = r.s.page(r.ctx, func(c *cursor) bool {
+	err = r.s.page(r.ctx, func(c *rowValues) bool {
 		value, id := r.read(c)
 		if c.err == nil && id <= last {
 			c.err = damaged("exchange %d stands behind %d", id, last)
@@ -200,7 +200,7 @@ func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
 
 // oneFrom returns the first exchange from a number on, with its number; 0 for none.
 func (s *Store) oneFrom(ctx context.Context, from int64) (e *captures.Exchange, id int64, err error) {
-	err = s.page(ctx, func(c *cursor) bool {
+	err = s.page(ctx, func(c *rowValues) bool {
 		if found := c.exchange(); c.err == nil {
 			e, id = found, found.ID
 			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
@@ -283,7 +283,7 @@ func (s *Store) damageOr(err error) error {
 // Errors: ErrNoExchange, ErrDamaged.
 func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	var e *captures.Exchange
-	err := s.page(ctx, func(c *cursor) bool {
+	err := s.page(ctx, func(c *rowValues) bool {
 		e = c.exchange()
 		return false
 	}, `SELECT `+liveExchange+` FROM exchanges WHERE id = ?`, id)
@@ -296,11 +296,11 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	return e, nil
 }
 
-// chunkColumns are what cursor.chunk reads, from chunks as c and blobs as b.
+// chunkColumns are what rowValues.chunk reads, from chunks as c and blobs as b.
 const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data, b.sha256`
 
 // chunk reads the values of chunkColumns.
-func (c *cursor) chunk(u *unpacker) captures.Chunk {
+func (c *rowValues) chunk(u *unpacker) captures.Chunk {
 	k := captures.Chunk{Exchange: c.int(), Seq: c.size(), Dir: captures.Direction(c.small(1)), T: time.Duration(c.size())}
 	size := c.size()
 	k.Data = c.bytes()
@@ -415,7 +415,7 @@ func (r *chunkReader) give(k captures.Chunk) bool {
 // queryChunks reads the next chunks of an exchange, up to so many or a few megabytes:
 // how many bytes they have, and whether more may follow.
 func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, size int, full bool, err error) {
-	err = s.pageOf(ctx, maxValue, func(c *cursor) bool {
+	err = s.pageOf(ctx, maxValue, func(c *rowValues) bool {
 		k := c.chunk(s.unpack)
 		if c.err != nil {
 			return false

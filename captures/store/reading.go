@@ -67,7 +67,7 @@ func (s *Store) Readings(ctx context.Context, method string) ([]captures.Reading
 		from += method + "\x1f"
 	}
 	to := from[:len(from)-1] + "\x20" // the prefix ends in 0x1f
-	err := s.page(ctx, func(c *cursor) bool {
+	err := s.page(ctx, func(c *rowValues) bool {
 		name, value := c.text(), c.bytes()
 		parts := strings.Split(strings.TrimPrefix(name, readingsPrefix), "\x1f")
 		if len(parts) != 3 || parts[1] != captures.Up.String() && parts[1] != captures.Down.String() || len(value) == 0 {

@@ -47,22 +47,22 @@ func exchangeRow(e *captures.Exchange) ([]any, error) {
 	}, nil
 }
 
-// A cursor reads one row's values in order and keeps the first error. The
+// A rowValues reads one row's values in order and keeps the first error. The
 // values come from a file that is not trusted: any may have any type.
-type cursor struct {
+type rowValues struct {
 	values []any
 	next   int
 	err    error
 }
 
-func (c *cursor) take() any {
+func (c *rowValues) take() any {
 	v := c.values[c.next]
 	c.next++
 	return v
 }
 
 // bytesOf is how many bytes the row's texts and blobs have.
-func (c *cursor) bytesOf() (n int64) {
+func (c *rowValues) bytesOf() (n int64) {
 	for _, v := range c.values {
 		switch v := v.(type) {
 		case string:
@@ -74,13 +74,13 @@ func (c *cursor) bytesOf() (n int64) {
 	return n
 }
 
-func (c *cursor) fail(want string, v any) {
+func (c *rowValues) fail(want string, v any) {
 	if c.err == nil {
 		c.err = damaged("column %d holds %T where %s belongs", c.next, v, want)
 	}
 }
 
-func (c *cursor) int() int64 {
+func (c *rowValues) int() int64 {
 	v := c.take()
 	i, ok := v.(int64)
 	if !ok {
@@ -90,7 +90,7 @@ func (c *cursor) int() int64 {
 }
 
 // size reads an integer that cannot be negative.
-func (c *cursor) size() int64 {
+func (c *rowValues) size() int64 {
 	i := c.int()
 	if i < 0 && c.err == nil {
 		c.err = damaged("column %d holds %d", c.next, i)
@@ -99,7 +99,7 @@ func (c *cursor) size() int64 {
 }
 
 // small reads an integer from 0 to limit.
-func (c *cursor) small(limit int64) int64 {
+func (c *rowValues) small(limit int64) int64 {
 	i := c.size()
 	if i > limit && c.err == nil {
 		c.err = damaged("column %d holds %d", c.next, i)
@@ -107,7 +107,7 @@ func (c *cursor) small(limit int64) int64 {
 	return i
 }
 
-func (c *cursor) text() string {
+func (c *rowValues) text() string {
 	v := c.take()
 	s, ok := v.(string)
 	if !ok {
@@ -117,7 +117,7 @@ func (c *cursor) text() string {
 }
 
 // bytes reads a blob; SQLite hands out an empty one as nil.
-func (c *cursor) bytes() []byte {
+func (c *rowValues) bytes() []byte {
 	v := c.take()
 	b, ok := v.([]byte)
 	if !ok && v != nil {
@@ -126,7 +126,7 @@ func (c *cursor) bytes() []byte {
 	return b
 }
 
-func (c *cursor) headers() captures.Headers {
+func (c *rowValues) headers() captures.Headers {
 	h, err := parseHeaders(c.text())
 	if err != nil && c.err == nil {
 		c.err = damaged("column %d: %v", c.next, err)
@@ -135,7 +135,7 @@ func (c *cursor) headers() captures.Headers {
 }
 
 // exchange reads the values of exchangeColumns.
-func (c *cursor) exchange() *captures.Exchange {
+func (c *rowValues) exchange() *captures.Exchange {
 	e := &captures.Exchange{
 		ID: c.int(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
 		RequestHeaders: c.headers(), RequestTrailers: c.headers(),

@@ -48,7 +48,7 @@ const (
 )
 
 // listed reads the values of listedColumns, truthColumns and summaryColumns.
-func (c *cursor) listed(version int) captures.Listed {
+func (c *rowValues) listed(version int) captures.Listed {
 	e := &captures.Exchange{ID: c.int(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32))}
 	started := c.int()
 	if started != 0 {
@@ -73,11 +73,11 @@ func (c *cursor) listed(version int) captures.Listed {
 
 // summary reads the values of summaryColumns; nil where they are none that can
 // be: what is derived is made again, and no reason to refuse a file.
-func (c *cursor) summary(id int64) *captures.Summary {
+func (c *rowValues) summary(id int64) *captures.Summary {
 	if c.values[c.next] == nil {
 		return nil
 	}
-	d := &cursor{values: c.values, next: c.next}
+	d := &rowValues{values: c.values, next: c.next}
 	s := &captures.Summary{
 		Exchange: id, Version: int(d.small(math.MaxInt32)), Truth: d.int(),
 		Protocol: d.text(), Codec: d.text(), Service: d.text(), RPC: d.text(), Code: d.text(),
@@ -118,7 +118,7 @@ func hashOf(values []any) int64 {
 // summarises reports whether the file's format has a place for summaries.
 func (s *Store) summarises() bool { return s.format >= formatWithSummaries }
 
-// listingQuery selects what cursor.listed reads.
+// listingQuery selects what rowValues.listed reads.
 func (s *Store) listingQuery(rest string) string {
 	if !s.summarises() {
 		return `SELECT ` + listedColumns + `, ` + truthColumns + `, ` + noSummary + ` FROM exchanges e ` + rest
@@ -133,7 +133,7 @@ func (s *Store) listingQuery(rest string) string {
 //
 // Errors: ErrDamaged.
 func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[captures.Listed, error] {
-	read := func(c *cursor) (captures.Listed, int64) {
+	read := func(c *rowValues) (captures.Listed, int64) {
 		l := c.listed(version)
 		if c.err != nil {
 			return l, 0
@@ -154,7 +154,7 @@ func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l capt
 		s.listingQuery(rest),
 		`SELECT ` + listedColumns + `, ` + noTruth + `, ` + noSummary + ` FROM exchanges e ` + rest,
 	} {
-		err = s.page(ctx, func(c *cursor) bool {
+		err = s.page(ctx, func(c *rowValues) bool {
 			if found := c.listed(version); c.err == nil {
 				l, id = found, found.Exchange.ID
 				c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
@@ -178,7 +178,7 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 	if !s.summarises() || thread == "" {
 		return nil, upTo, nil
 	}
-	err = s.page(ctx, func(c *cursor) bool {
+	err = s.page(ctx, func(c *rowValues) bool {
 		upTo = parseSummarisedTo(string(c.bytes()), version)
 		return false
 	}, `SELECT value FROM meta WHERE name = ?`, summarisedTo)
@@ -186,7 +186,7 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 		return nil, upTo, err
 	}
 	last := int64(math.MinInt64)
-	err = s.page(ctx, func(c *cursor) bool {
+	err = s.page(ctx, func(c *rowValues) bool {
 		l := c.listed(version)
 		if c.err == nil && l.Exchange.ID <= last {
 			c.err = damaged("exchange %d stands behind %d", l.Exchange.ID, last)

@@ -13,7 +13,8 @@ type search struct {
 	at    int // of those that have the target's path
 	found *parsedMessage
 	like  *parsedMessage // the one that asks the same but for its identifiers
-	loose *parsedMessage // the one that has the path as many times as the target had
+	// loose is the one that has the path as many times as the target had.
+	loose *parsedMessage
 }
 
 func (s *search) advance(down []*parsedMessage) {

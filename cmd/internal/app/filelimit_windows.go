@@ -1,4 +1,4 @@
 package app
 
-// surviveFileLimit does nothing: there is no such limit here.
-func surviveFileLimit() (restore func()) { return func() {} }
+// SurviveFileLimit does nothing: there is no such limit here.
+func SurviveFileLimit() (restore func()) { return func() {} }

@@ -22,13 +22,6 @@ var literals = regexp.MustCompile(`--profile cursor|--credentials cursor|cursor:
 // stillNamed are lines that name the service elsewhere, by file. A file may only
 // have fewer, and then it has fewer here.
 var stillNamed = map[string]int{
-	"captures/store/copy.go":                  1,
-	"captures/store/follow.go":                2,
-	"captures/store/pages.go":                 2,
-	"captures/store/read.go":                  13,
-	"captures/store/reading.go":               1,
-	"captures/store/row.go":                   12,
-	"captures/store/summary.go":               8,
 	"cmd/internal/app/definitions.go":         1,
 	"cmd/internal/cli/inspect/codec.go":       1,
 	"cmd/internal/cli/inspect/grep.go":        1,

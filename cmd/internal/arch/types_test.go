@@ -110,7 +110,7 @@ func typeName(typ types.Type) (declared, bool) {
 func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
 	t.Helper()
 	helpers, used := map[string]bool{}, map[declared]bool{}
-	var tests []*ast.File
+	production, tests := map[string]bool{}, map[string][]*ast.File{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -129,8 +129,11 @@ func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
 			return err
 		}
 		if strings.HasSuffix(path, "_test.go") {
-			tests = append(tests, f)
-		} else if importsTesting(f) {
+			tests[filepath.Dir(path)] = append(tests[filepath.Dir(path)], f)
+			return nil
+		}
+		production[filepath.Dir(path)] = true
+		if importsTesting(f) {
 			dir, err := filepath.Rel(root, filepath.Dir(path))
 			if err != nil {
 				return err
@@ -142,8 +145,10 @@ func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range tests {
-		addHelperNames(used, helpers, f)
+	for dir, files := range tests {
+		for _, f := range files {
+			addUsedNames(used, f, func(path string) bool { return helpers[path] || !production[dir] })
+		}
 	}
 	return used
 }
@@ -152,13 +157,13 @@ func importsTesting(f *ast.File) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing"` })
 }
 
-// addHelperNames adds the names that a file uses of helpers, which it imports under
-// their own names.
-func addHelperNames(used map[declared]bool, helpers map[string]bool, f *ast.File) {
+// addUsedNames adds the names that a file uses of the packages that count, which it
+// imports under their own names.
+func addUsedNames(used map[declared]bool, f *ast.File, counts func(path string) bool) {
 	imported := map[string]string{}
 	for _, s := range f.Imports {
 		path, _ := strconv.Unquote(s.Path.Value)
-		if helpers[path] && s.Name == nil {
+		if s.Name == nil && counts(path) {
 			imported[filepath.Base(path)] = path
 		}
 	}
