@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// A Summary is what a listing says of an exchange and only its bodies tell, as
-// somebody derived it.
+// A Summary is what a listing shows of an exchange that has to be derived from
+// its bodies.
 //
 // Shape: Truth is Listed.Truth of the exchange that it was derived from: where
 // that is another by now, the Summary counts for nothing. The words are those of

@@ -17,7 +17,7 @@ type HeaderHit struct {
 	Header string
 }
 
-// A reporter is told of what is found; nil is nobody.
+// A reporter is called with each secret that is found; it may be nil.
 type reporter func(Hit)
 
 // value reports v, unless it is a placeholder.

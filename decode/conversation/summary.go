@@ -111,7 +111,7 @@ func (u *unreadExchanges) err() error {
 
 // Save stores what the listing had to derive, so that the next need not.
 //
-// Errors: those of captures.PutSummaries. A capture that cannot be written to
+// Errors: those of captures.SummaryStore. A capture that cannot be written to
 // is listed as well, only slower.
 func (l *List) Save(ctx context.Context, store captures.SummaryStore) error {
 	if len(l.derived) == 0 {

@@ -220,7 +220,7 @@ func (l *Payloads) sizes() int {
 	return len(seen)
 }
 
-// novelty is the share of the payloads' bytes that is in the first payload of
+// Novelty is the share of the payloads' bytes that is in the first payload of
 // each value: one that repeats says nothing new under any hypothesis.
 func (l *Payloads) Novelty() float64 {
 	if l.Values.Full || len(l.Values.Items) == 0 {

@@ -174,7 +174,7 @@ func wants(list []Question) (paths [][]int32, numbers map[string]Numbers) {
 	return paths, numbers
 }
 
-// targets are what a runtime's strategy begins with: those that questions are
+// Targets are what a runtime's strategy begins with: those that questions are
 // about, or the one at Options.Path.
 func (o *Options) Targets() (paths [][]int32, numbers map[string]Numbers) {
 	if len(o.Questions) > 0 {

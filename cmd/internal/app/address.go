@@ -8,7 +8,7 @@ import (
 	"unwire/captures"
 )
 
-// An address names a capture, an exchange of it, or a frame of that:
+// An Address names a capture, an exchange of it, or a frame of that:
 // F.uwc, F.uwc#7, F.uwc#7/up/0; F.uwc#7/part and F.uwc#7/part/up/0 where a
 // conversation in pieces goes by exchange 7 and the piece itself is meant.
 type Address struct {

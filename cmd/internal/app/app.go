@@ -42,7 +42,7 @@ func Usagef(format string, args ...any) error {
 	return Fail(ExitUsage, fmt.Errorf(format, args...), "")
 }
 
-// An app is one run of the program.
+// An App is one run of the program.
 type App struct {
 	// In is standard input as the process got it, for child processes and prompts.
 	In io.Reader

@@ -85,7 +85,7 @@ func ExportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error
 	return rules, nil
 }
 
-// SourceError is what a user is told where definitions cannot be loaded.
+// SourceError explains to a user why definitions cannot be loaded.
 func SourceError(name string, err error) error {
 	if errors.Is(err, schema.ErrNoSource) {
 		return Fail(ExitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")

@@ -22,7 +22,7 @@ const mapped = 16 << 20
 // the bytes.
 const MaxText = 8 << 30
 
-// An input is all of a file or of stdin. What is large is mapped where the
+// An Input is all of a file or of stdin. What is large is mapped where the
 // system can do that: it takes memory only as far as it is looked at.
 type Input struct {
 	Data     []byte

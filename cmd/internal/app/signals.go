@@ -29,7 +29,7 @@ const (
 	interruptedIndexing = 200 * time.Millisecond
 )
 
-// A signalHandler cancels the command's context at the first SIGINT or SIGTERM. While
+// A SignalHandler cancels the command's context at the first SIGINT or SIGTERM. While
 // a child runs, the signals are the child's: package launch forwards them, and the
 // command ends when the child does.
 type SignalHandler struct {

@@ -15,10 +15,10 @@ import (
 
 // A frameGroup is a run of frames of one direction that are about the same.
 type frameGroup struct {
-	Arrow       string
-	First, Last int
-	Ms          float64
-	Summary     frameSummary
+	Arrow        string
+	First, Last  int
+	Milliseconds float64
+	Summary      frameSummary
 }
 
 // FrameGroups joins neighbouring frames that are about the same.
@@ -26,7 +26,7 @@ func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 	var out []frameGroup
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		g := frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Ms: app.Millis(f.T)}
+		g := frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T)}
 		if f.End != nil {
 			g.Summary.path = strings.Join(EndLines(f.End), "; ")
 		} else if f.Tree != nil {

@@ -34,7 +34,7 @@ func hexOptions(a *app.App, all bool) decode.HexOptions {
 	}}
 }
 
-// HexDocument writes a document's bytes beside its fields.
+// HexDocument writes a document's bytes in one column and its fields in the next.
 func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, all bool) error {
 	o := hexOptions(a, all)
 	o.Inside = true
@@ -88,7 +88,8 @@ func shortText(data []byte, all bool) string {
 	return term.Cut(string(data), 60)
 }
 
-// HexFrame writes a frame's bytes beside its fields, and what is inside them.
+// HexFrame writes a frame's bytes in one column and its fields in the next, then what
+// the fields contain.
 func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
 	o := hexOptions(a, all)
 	o.Indent = "    "

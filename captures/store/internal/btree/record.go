@@ -95,14 +95,14 @@ func (r *record) size(limit int64) int64 {
 	return v
 }
 
-// null reads a value that is none.
+// null reads a NULL value.
 func (r *record) null() {
 	if typ, _ := r.value(); typ != 0 {
 		r.bad = true
 	}
 }
 
-// bytes reads bytes, nil for a value that is none.
+// bytes reads bytes; a NULL value is nil.
 func (r *record) bytes() []byte {
 	typ, b := r.value()
 	switch {

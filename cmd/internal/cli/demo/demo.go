@@ -151,7 +151,7 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, env []string) error {
 	var said bytes.Buffer
 	code, err := launch.Run(ctx, launch.Options{
-		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.Addr, CAFile: rec.Ca.CertFile(), ControlToken: rec.Token,
+		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.Addr, CAFile: rec.CA.CertFile(), ControlToken: rec.Token,
 		Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said,
 	})
 	if err == nil && code != 0 {

@@ -167,7 +167,7 @@ func (r *demoReport) decoded(context.Context) error {
 		if g.Last > g.First {
 			span = fmt.Sprintf("%d–%d", g.First, g.Last)
 		}
-		r.line(r.app.Out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.Arrow, span, g.Ms, g.Summary))
+		r.line(r.app.Out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.Arrow, span, g.Milliseconds, g.Summary))
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func runDiff(ctx context.Context, a *app.App, left, right string, f DiffFlags) e
 	return nil
 }
 
-// A changeGroup is the differences of one pair.
+// A ChangeGroup is the differences of one pair.
 type ChangeGroup struct {
 	title   string // of a pair of a capture's exchanges, its call; else ""
 	Changes []diff.Change

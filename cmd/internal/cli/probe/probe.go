@@ -91,7 +91,7 @@ learn nothing, 2 where it was refused.`,
 	return cmd
 }
 
-// questionFlags are those of what is asked.
+// questionFlags are the flags that choose the questions.
 func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")

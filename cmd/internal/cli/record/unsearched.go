@@ -9,7 +9,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// An unsearchedLog counts what a recording could not search for secrets.
+// An UnsearchedLog counts what a recording could not search for secrets.
 type UnsearchedLog struct {
 	mu        sync.Mutex
 	announced bool
