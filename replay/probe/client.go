@@ -154,7 +154,7 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	key := c.journal.key(c.protocol, codec, body, try)
 	// which no handler of a stream is asked by
 	starts := c.starts && c.protocol != connectUnary
-	if a := c.journal.answered(key); a != nil {
+	if a := c.journal.recorded(key); a != nil {
 		if starts {
 			c.executed++
 		}
@@ -166,7 +166,7 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	if err := c.wait(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.journal.asking(key, c.Requests+1, what, c, codec, body); err != nil {
+	if err := c.journal.logRequest(key, c.Requests+1, what, c, codec, body); err != nil {
 		return nil, err
 	}
 	c.Requests++
@@ -178,7 +178,7 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return a, c.journal.answer(key, c.Requests, a)
+	return a, c.journal.logAnswer(key, c.Requests, a)
 }
 
 // wait keeps to the rate.

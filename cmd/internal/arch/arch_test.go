@@ -155,13 +155,13 @@ var table = map[string]row{
 	},
 	"replay/probe": {
 		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"},
-		why: "what the oracles share sends as replay does, at paths that the user types",
+		why:     "what the oracles share sends as replay does, at paths that the user types",
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
 	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
 	"replay/probe/oracle": {
-		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
+		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
 		why: "the one place that knows all oracles; tests ask servers",
 	},
 	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
