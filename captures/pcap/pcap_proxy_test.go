@@ -260,7 +260,7 @@ func TestRedaction(t *testing.T) {
 		t.Fatalf("%+v", got.exchanges)
 	}
 	for _, suffix := range []string{"", "-wal"} {
-		data, err := os.ReadFile(got.store.Path() + suffix)
+		data, err := os.ReadFile(got.store.Path + suffix)
 		if err == nil && bytes.Contains(data, []byte("a-made-up-token-4711")) {
 			t.Errorf("the token is in the capture%s", suffix)
 		}

@@ -149,7 +149,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	view, err := secret.NewView(ctx, store, redact.Default(proto.Profile()).Omitting(), rules)
+	view, err := secret.NewView(ctx, store, redact.New(redact.Options{Profile: proto.Profile()}).Omitting(), rules)
 	if err != nil {
 		return err
 	}
