@@ -65,7 +65,7 @@ func newAgent(t *testing.T, o standin.Options) *agent {
 			t.Error(err)
 		}
 	})
-	pem, err := os.ReadFile(server.CAFile())
+	pem, err := os.ReadFile(server.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func startStandin(t testing.TB) (*standin.Server, *x509.CertPool) {
 			t.Error(err)
 		}
 	})
-	ca, err := os.ReadFile(s.CAFile())
+	ca, err := os.ReadFile(s.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(l) }()
 	trusted = x509.NewCertPool()
-	trusted.AddCert(authority.Certificate())
+	trusted.AddCert(authority.Certificate)
 	t.Cleanup(func() { _ = recorded.Close() })
 	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *store.Store {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -284,7 +284,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	roots, err := app.UpstreamRoots(r.server.server.CAFile())
+	roots, err := app.UpstreamRoots(r.server.server.CAFile)
 	if err != nil {
 		return err
 	}
