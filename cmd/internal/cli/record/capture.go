@@ -16,6 +16,7 @@ import (
 	"unwire/captures/redact"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
@@ -282,7 +283,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv []string) (int, error) {
 	scheme := "http://"
 	if f.json {
-		if err := a.PrintJSON(app.ListeningEvent{V: 1, Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile()}); err != nil {
+		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile()}); err != nil {
 			return 0, err
 		}
 	}
