@@ -170,7 +170,7 @@ func sayNoTarget(a *app.App, ts *match.Targets, path string) error {
 func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targets) error {
 	fits, first := false, true
 	for t, r := range ts.Match(match.New(defs, match.Options{Top: f.top})) {
-		fits = fits || r.Verdict != match.NoMatch
+		fits = fits || r.Conclusion != match.NoMatch
 		if f.json {
 			if err := a.Print(contract.NewSchemaMatch(t, r)); err != nil {
 				return err
@@ -221,7 +221,7 @@ func listed(what string, list []string) string {
 }
 
 func verdictWords(r *match.Result) string {
-	switch r.Verdict {
+	switch r.Conclusion {
 	case match.Matched:
 		return "it is " + string(r.FullName())
 	case match.Tied:
