@@ -142,7 +142,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 		}
 		return 0
 	})
-	code, message := s.Verdict()
+	code, message := s.Status()
 	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
 		Frames: frames, Err: errors.Join(s.Err(), err), Profile: o.Profile,

@@ -99,7 +99,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	for i := range list.Exchanges {
 		l := inspect.NewListing(&list.Exchanges[i])
 		rows[i] = []string{
-			fmt.Sprintf("#%d", l.ID), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.Verdict(),
+			fmt.Sprintf("#%d", l.ID), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.Ending(),
 			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
 		}
 	}
@@ -319,7 +319,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		if edits == nil {
 			name = "unedited  "
 		}
-		r.line(r.app.Out, name+replaycmd.VerdictLine(result))
+		r.line(r.app.Out, name+replaycmd.ComparisonLine(result))
 		if edits != nil {
 			r.changes(result.Diff)
 		}

@@ -252,8 +252,8 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts ReplayS
 	}
 	err = replayFirst(ctx, store, first, &opts, func(n int64, plan *replay.Plan) error {
 		result, err := plan.Send(ctx, answers)
-		if err == nil && !result.Verdict.Answered() {
-			err = fmt.Errorf("exchange %d, sent first: %s", n, VerdictLine(result))
+		if err == nil && !result.Comparison.Answered() {
+			err = fmt.Errorf("exchange %d, sent first: %s", n, ComparisonLine(result))
 		}
 		if err == nil {
 			result.LearnIDs(opts.Issued)
@@ -330,14 +330,14 @@ func printSuite(a *app.App, lines []contract.Experiment, format string) error {
 	case "table":
 		var rows [][]string
 		for _, l := range lines {
-			verdict, state := "", "ok"
+			comparison, state := "", "ok"
 			if l.Result != nil {
-				verdict = string(l.Result.Verdict)
+				comparison = string(l.Result.Comparison)
 			}
 			if !l.OK {
 				state = "not ok"
 			}
-			rows = append(rows, []string{l.File, state, verdict, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
+			rows = append(rows, []string{l.File, state, comparison, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
 		}
 		return a.Out.Wide([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
 	case "junit":

@@ -180,7 +180,7 @@ type matchLine struct {
 func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targets) error {
 	fits, first := false, true
 	for t, r := range ts.Match(match.New(defs, match.Options{Top: f.top})) {
-		fits = fits || r.Verdict != match.NoMatch
+		fits = fits || r.Conclusion != match.NoMatch
 		if f.json {
 			if err := a.PrintJSON(matchLine{1, t.In, t.Path, string(r.FullName()), t.Frames, r}); err != nil {
 				return err
@@ -231,7 +231,7 @@ func listed(what string, list []string) string {
 }
 
 func verdictWords(r *match.Result) string {
-	switch r.Verdict {
+	switch r.Conclusion {
 	case match.Matched:
 		return "it is " + string(r.FullName())
 	case match.Tied:
