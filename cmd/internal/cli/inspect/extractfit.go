@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 )
@@ -35,7 +36,7 @@ prints the rows that differ from the built-in weights, as OLD>NEW.`,
 				}
 			}
 			if asJSON {
-				return a.PrintJSON(w)
+				return a.Print(&contract.Weights{Weights: w})
 			}
 			return printWeights(a, w, built, len(args) == 1)
 		},
@@ -104,7 +105,7 @@ which is what to expect of other captures like these.`,
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(a.Err).Encode(report)
+				return contract.NewEncoder(a.Err).Encode(&contract.WeightsFit{FitReport: report})
 			}
 			a.Say("%d labels of %d roles: right before %.3f, after %.3f, held out %.3f (%d folds); loss %.3f, held out %.3f",
 				report.Labels, report.Roles, report.Before, report.After, report.Held, report.Folds, report.LossBefore, report.LossHeld)

@@ -6,69 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/dynamicpb"
-
 	"unwire/captures"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/envelope"
-	"unwire/decode/text"
 	"unwire/decode/transcript"
-	"unwire/decode/wire"
-	"unwire/schema"
 )
-
-// A failureLine is the error of an exchange, with its details decoded.
-type failureLine struct {
-	*transcript.Failure
-	Details []detailLine `json:"details,omitempty"` // in place of the failure's
-}
-
-type detailLine struct {
-	envelope.Detail
-	// decoded: by the definitions, by what is known of Google's, as the server did, or without any
-	Text string `json:"text"`
-}
-
-func newFailureLine(f *transcript.Failure, defs *schema.Schema) *failureLine {
-	if f == nil {
-		return nil
-	}
-	out := &failureLine{Failure: f}
-	for _, d := range f.Details {
-		out.Details = append(out.Details, detailLine{d, detailText(d, defs)})
-	}
-	return out
-}
-
-// detailText renders a detail of an error.
-func detailText(d envelope.Detail, defs *schema.Schema) string {
-	name := d.Type[strings.LastIndexByte(d.Type, '/')+1:]
-	var m proto.Message
-	if defs != nil {
-		if md := defs.Message(name); md != nil {
-			m = dynamicpb.NewMessage(md)
-		}
-	}
-	if m == nil {
-		if t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
-			m = t.New().Interface()
-		}
-	}
-	if m != nil && proto.Unmarshal(d.Value, m) == nil {
-		if b, err := protojson.Marshal(m); err == nil {
-			return string(b)
-		}
-	}
-	if len(d.Debug) > 0 {
-		return string(d.Debug)
-	}
-	return strings.TrimSpace(text.Format(wire.Parse(d.Value, wire.Options{}), nil))
-}
 
 const (
 	maxShownTurn   = 4000 // runes of what was said
@@ -76,10 +19,10 @@ const (
 )
 
 // printTranscript prints who said what, and the candidates.
-func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *transcript.Transcript) {
+func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *contract.Transcript) {
 	fmt.Fprintf(w, "%s\n", e.Out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(callName(ex)))))
 	for _, t := range tr.Turns {
-		e.printTurn(w, tr, t)
+		e.printTurn(w, tr.Tools, t)
 	}
 	if tr.Usage != nil {
 		e.printUsage(w, tr.Usage)
@@ -91,7 +34,7 @@ func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *trans
 		} else {
 			fmt.Fprintf(w, "%s  %s: %s\n", e.Out.Red("Error"), term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
 		}
-		for _, d := range newFailureLine(tr.Error, e.defs).Details {
+		for _, d := range tr.Error.Details {
 			fmt.Fprintf(w, "  %s %s\n", term.Clean(d.Type), term.Clean(d.Text))
 		}
 	case tr.Answer == "":
@@ -125,13 +68,13 @@ func turnName(r transcript.Role) string {
 	return string(r)
 }
 
-func (e *extraction) printTurn(w io.Writer, tr *transcript.Transcript, t transcript.Turn) {
+func (e *extraction) printTurn(w io.Writer, tools []transcript.Tool, t transcript.Turn) {
 	place := e.Out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
 	if t.Tool == 0 {
 		fmt.Fprintf(w, "%s  %s\n%s\n", e.Out.Bold(turnName(t.Role)), place, indent(shorten(t.Text, maxShownTurn), "  "))
 		return
 	}
-	tool := tr.Tools[t.Tool-1]
+	tool := tools[t.Tool-1]
 	if len(tool.Frames) == 0 {
 		fmt.Fprintf(w, "%s  %s\n", e.Out.Bold("Tool result, of no call that was seen"), e.Out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
 	} else {
