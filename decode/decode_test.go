@@ -335,7 +335,7 @@ func TestStreamIsIncremental(t *testing.T) {
 		}
 		counts = append(counts, len(s.Feed(chunk)))
 	}
-	code, _ := s.Verdict()
+	code, _ := s.Status()
 	if fmt.Sprint(counts) != "[1 0 1 1]" || code != "ok" || len(s.Close()) != 0 || s.Err() != nil {
 		t.Errorf("%v, %s, %v", counts, code, s.Err())
 	}

@@ -56,7 +56,7 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 	if stop != nil {
 		return ex, stop
 	}
-	ex.Code, ex.Message = s.Verdict()
+	ex.Code, ex.Message = s.Status()
 	ex.Err = errors.Join(s.Err(), err)
 	ex.LoadChoices(ctx, src)
 	return ex, err

@@ -76,7 +76,7 @@ func TestHowAServerEnds(t *testing.T) {
 	for _, c := range []struct {
 		name, media string
 		end         func(f *http2.Framer, id uint32, h func(...string) []byte)
-		verdict     Verdict
+		comparison  Comparison
 		origin      Origin
 		code, says  string
 	}{
@@ -127,8 +127,8 @@ func TestHowAServerEnds(t *testing.T) {
 			}
 			store, id := written(t, ex, up(message), down(was))
 			r := send(t, store, id, settings{})
-			if r.Verdict != c.verdict || r.Origin != c.origin || r.Code != c.code || !strings.Contains(r.Message, c.says) {
-				t.Errorf("%s %s %s %q %+v", r.Verdict, r.Origin, r.Code, r.Message, r.Diff)
+			if r.Comparison != c.comparison || r.Origin != c.origin || r.Code != c.code || !strings.Contains(r.Message, c.says) {
+				t.Errorf("%s %s %s %q %+v", r.Comparison, r.Origin, r.Code, r.Message, r.Diff)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestCompressedError(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "accept-encoding", Value: "gzip"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}},
 	}, up([]byte("\x0a\x01x")), down([]byte("\x0a\x01y")))
-	if r := send(t, store, id, settings{}); r.Verdict != Rejected || r.Origin != FromServer || r.Code != "not_found" || r.Message != "nothing of that name" {
+	if r := send(t, store, id, settings{}); r.Comparison != Rejected || r.Origin != FromServer || r.Code != "not_found" || r.Message != "nothing of that name" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -64,7 +64,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Verdict, result.Code)
+	fmt.Println(result.Comparison, result.Code)
 	for _, c := range result.Diff {
 		fmt.Printf("%s was %q and is %q\n", c.Path, c.Old, c.New)
 	}

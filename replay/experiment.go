@@ -180,7 +180,7 @@ func (x *Experiment) Check(r *Result) (failed []string) {
 func (e *expectation) met(r *Result) (got string, ok bool) {
 	switch e.what {
 	case "verdict":
-		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Verdict, r.Message), ": "), string(r.Verdict) == e.want
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Comparison, r.Message), ": "), string(r.Comparison) == e.want
 	case "origin":
 		return string(r.Origin), string(r.Origin) == e.want
 	case "code":
@@ -189,7 +189,7 @@ func (e *expectation) met(r *Result) (got string, ok bool) {
 		return strconv.Itoa(r.Status), strconv.Itoa(r.Status) == e.want
 	}
 	if r.Status == 0 { // else nothing would differ in an answer that never came
-		return fmt.Sprintf("no answer: %s: %s", strings.ReplaceAll(string(r.Verdict), "_", " "), r.Message), false
+		return fmt.Sprintf("no answer: %s: %s", strings.ReplaceAll(string(r.Comparison), "_", " "), r.Message), false
 	}
 	switch e.what {
 	case "differs", "same":

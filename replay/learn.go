@@ -31,9 +31,9 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 			return nil, err
 		}
 		switch got := runs[i]; {
-		case got.Verdict == Refused:
+		case got.Comparison == Refused:
 			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(got.Message, "refused: "))
-		case got.Verdict == NotSent:
+		case got.Comparison == NotSent:
 			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, got.Message)
 		case got.Status == 0:
 			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", got.Message)

@@ -133,8 +133,8 @@ func TestToolLoop(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Code != "ok" || r.Unsent != 0 || shuffle == "false" && (r.Verdict != Same || r.Concluded != nil) {
-					t.Fatalf("%s %s %s %v %+v", r.Verdict, r.Code, r.Message, r.Concluded, r.Diff)
+				if r.Code != "ok" || r.Unsent != 0 || shuffle == "false" && (r.Comparison != Same || r.Concluded != nil) {
+					t.Fatalf("%s %s %s %v %+v", r.Comparison, r.Code, r.Message, r.Concluded, r.Diff)
 				}
 				is, err := decode.Decode(t.Context(), a.store, r.Exchange, decode.Options{})
 				if err != nil {
@@ -329,11 +329,11 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		return `{"for":"` + v.ID + `","content":"this is ` + v.Read + `"}`
 	})
 	for _, c := range []struct {
-		mode    string
-		verdict Verdict
-		origin  Origin
-		code    string
-		says    string
+		mode       string
+		comparison Comparison
+		origin     Origin
+		code       string
+		says       string
 	}{
 		{"", Same, FromServer, "ok", ""},
 		{"early", differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
@@ -352,7 +352,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 				o.Wait = 700 * time.Millisecond
 			}
 			r := l.replay(id, o)
-			l.expect(r, c.verdict, c.origin, c.code)
+			l.expect(r, c.comparison, c.origin, c.code)
 			if all := r.Message + "\n" + strings.Join(r.Concluded, "\n"); !strings.Contains(all, c.says) {
 				t.Errorf("it says %q, not %q", all, c.says)
 			}
@@ -369,8 +369,8 @@ func TestHeartbeatsRunByTheClock(t *testing.T) {
 	const interval = 250 * time.Millisecond
 	start := time.Now()
 	r := a.replay(id)
-	if most := int(time.Since(start)/interval) + 1; r.Verdict != Same || r.Beats < 2 || r.Beats > most {
-		t.Errorf("%s %s %s, %d heartbeats, %v", r.Verdict, r.Code, r.Message, r.Beats, r.Concluded)
+	if most := int(time.Since(start)/interval) + 1; r.Comparison != Same || r.Beats < 2 || r.Beats > most {
+		t.Errorf("%s %s %s, %d heartbeats, %v", r.Comparison, r.Code, r.Message, r.Beats, r.Concluded)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestNodeTransports(t *testing.T) {
 				t.Errorf("details: %+v", r.Details)
 			}
 			r = l.replay(id, l.withToken(l.options("raw =0a05")))
-			if r.Verdict != Rejected || r.Origin != FromServer {
+			if r.Comparison != Rejected || r.Origin != FromServer {
 				t.Errorf("a message that breaks off: %+v", r)
 			}
 		})

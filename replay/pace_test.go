@@ -114,12 +114,12 @@ func TestEnoughIsEnough(t *testing.T) {
 		o.To, o.Roots = mustURL(s.URL), nil
 		o.Pace = &outbound.Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}
 		l.replay(id, o)
-		if r := l.replay(id, o); r.Verdict != Refused || !strings.Contains(r.Message, c.want) {
-			t.Errorf("%d: %s %s", c.status, r.Verdict, r.Message)
+		if r := l.replay(id, o); r.Comparison != Refused || !strings.Contains(r.Message, c.want) {
+			t.Errorf("%d: %s %s", c.status, r.Comparison, r.Message)
 		}
 		o.Pace = &outbound.Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}
-		if r := l.replay(id, o); (r.Verdict == Refused) != (c.header != "") {
-			t.Errorf("%d, the next run: %s %s", c.status, r.Verdict, r.Message)
+		if r := l.replay(id, o); (r.Comparison == Refused) != (c.header != "") {
+			t.Errorf("%d, the next run: %s %s", c.status, r.Comparison, r.Message)
 		}
 		if want := 2; c.header == "" && asked != want || c.header != "" && asked != 1 {
 			t.Errorf("%d: asked %d times", c.status, asked)
@@ -193,7 +193,7 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 			t.Errorf("%s: %q, want %q", to, p.shown.Refusal, want)
 		}
 		if want != "" {
-			if r, err := p.Send(t.Context(), nil); err != nil || r.Verdict != Refused {
+			if r, err := p.Send(t.Context(), nil); err != nil || r.Comparison != Refused {
 				t.Errorf("%s: %+v, %v", to, r, err)
 			}
 		}

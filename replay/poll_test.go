@@ -150,8 +150,8 @@ func TestPollsInSeveralCalls(t *testing.T) {
 		t.Fatalf("%d polls recorded, %+v, %v", polls, c, err)
 	}
 	r := a.replay(c.ID)
-	if r.Verdict != Same || r.Code != "ok" || r.Unsent != 0 {
-		t.Errorf("%s %s %s %s %v", r.Verdict, r.Origin, r.Code, r.Message, r.Concluded)
+	if r.Comparison != Same || r.Code != "ok" || r.Unsent != 0 {
+		t.Errorf("%s %s %s %s %v", r.Comparison, r.Origin, r.Code, r.Message, r.Concluded)
 	}
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	o := a.settings()
@@ -175,7 +175,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	if len(asked) != calls || len(answered) != calls || calls < 8 || asked[0].Of != 0 || asked[2].Of != 1 || answered[2].Status != http.StatusOK {
 		t.Errorf("%d calls, of which the journal has %d, and %d answers", calls, len(asked), len(answered))
 	}
-	if r = a.replay(c.ID, "run_request.action.user_message_action.user_message.text=Tell me more"); r.Verdict != differs || r.Code != "ok" {
-		t.Errorf("edited: %s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)
+	if r = a.replay(c.ID, "run_request.action.user_message_action.user_message.text=Tell me more"); r.Comparison != differs || r.Code != "ok" {
+		t.Errorf("edited: %s %s %s %s", r.Comparison, r.Origin, r.Code, r.Message)
 	}
 }

@@ -116,7 +116,7 @@ func TestOtherCodecWithoutDefinitions(t *testing.T) {
 	}
 	o.Message = []byte(`"hello"`)
 	r := l.replay(id, o)
-	if r.Verdict != differs || len(r.Diff) != 1 || r.Diff[0].Path != "down/0" { // a bare string is no object to compare
+	if r.Comparison != differs || len(r.Diff) != 1 || r.Diff[0].Path != "down/0" { // a bare string is no object to compare
 		t.Errorf("%+v", r)
 	}
 	o.Schema, o.Message = testSchema(t), nil

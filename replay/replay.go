@@ -17,7 +17,7 @@
 // record, the order and pace of its frames. None of that is in the Plan, so a
 // plan may be described, sent, and sent again.
 //
-// A Result belongs to the caller. It has the verdict, whose statement it is, and
+// A Result belongs to the caller. It has the comparison, whose statement it is, and
 // the differences, and no secrets.
 //
 // Other packages own the parts: replay/edit the edits of bytes and trees,

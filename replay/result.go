@@ -28,23 +28,23 @@ import (
 	"unwire/replay/outbound"
 )
 
-// A Verdict is what a replay comes to.
-type Verdict string
+// A Comparison says how an answer compares with the captured one, or why there is none.
+type Comparison string
 
 const (
 	// the answer is the captured one, but for volatile values
-	Same    Verdict = "same"
-	differs Verdict = "differs" // there is another answer, or a part of one
+	Same    Comparison = "same"
+	differs Comparison = "differs" // there is another answer, or a part of one
 	// there is an error in place of the captured answer; with origin local, no answer
-	Rejected Verdict = "rejected"
+	Rejected Comparison = "rejected"
 	// it was not sent: it may not be sent to this host, or not now
-	Refused Verdict = "refused"
+	Refused Comparison = "refused"
 	// it was not sent: there was no connection to the server
-	NotSent Verdict = "not_sent"
+	NotSent Comparison = "not_sent"
 )
 
 // Answered reports whether the answer can be relied on by what is sent after it.
-func (v Verdict) Answered() bool { return v == Same || v == differs }
+func (v Comparison) Answered() bool { return v == Same || v == differs }
 
 // An Origin tells whose statement a code and a message are.
 type Origin string
@@ -56,9 +56,8 @@ const (
 
 // A Result is how a replay went. Secrets do not occur in it.
 type Result struct {
-	V       int     `json:"v"`
-	Verdict Verdict `json:"verdict"`
-	Origin  Origin  `json:"origin"`
+	Comparison Comparison `json:"verdict"`
+	Origin     Origin     `json:"origin"`
 	// "ok", a code's name, or "" where the answer has none
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
@@ -98,7 +97,7 @@ type Detail struct {
 // ConnectCode is the number of a rejected replay's code, 1 to 16; 2, unknown,
 // for one that no code has, and 0 where nothing was rejected.
 func (r *Result) ConnectCode() int {
-	if r.Verdict != Rejected {
+	if r.Comparison != Rejected {
 		return 0
 	}
 	if n, ok := envelope.CodeNumber(r.Code); ok && n > 0 {
@@ -111,7 +110,7 @@ func (r *Result) ConnectCode() int {
 // refused is the result of a plan that may not be carried out.
 func (p *Plan) refused(err error) *Result {
 	return &Result{
-		V: 1, Verdict: Refused, Origin: fromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
+		Comparison: Refused, Origin: fromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
 		Refreshed: []string{}, Diff: []diff.Change{},
 	}
 }
@@ -126,7 +125,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r := &Result{
-		V: 1, Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
+		Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
 		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
 		links: p.links, live: answer, down: p.types[captures.Down],
 	}
@@ -155,33 +154,33 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	} else {
 		r.conclude(p.captured, answer, s.fail)
 	}
-	if r.Verdict == Same && s.unsent > 0 {
-		r.Verdict = differs
+	if r.Comparison == Same && s.unsent > 0 {
+		r.Comparison = differs
 	}
 	if s.turned != nil {
-		r.Verdict, r.Origin, r.Reason, r.Code, r.Message = Rejected, FromServer, "", s.turned.code, s.turned.Error()
+		r.Comparison, r.Origin, r.Reason, r.Code, r.Message = Rejected, FromServer, "", s.turned.code, s.turned.Error()
 	}
 	r.clean = p.cleaner()
 	r.redact(r.clean)
 	return r, nil
 }
 
-// conclude reaches the verdict.
+// conclude sets the comparison of the answer with the captured one.
 func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 	same := is.Status != 0 && diff.Same(r.Diff)
 	switch {
 	case is.Code != "" && is.Code != "ok":
-		if r.Verdict = Rejected; same && is.Code == was.Code {
-			r.Verdict = Same
+		if r.Comparison = Rejected; same && is.Code == was.Code {
+			r.Comparison = Same
 		}
 	case fail != nil:
-		r.Verdict, r.Origin, r.Code, r.Message = differs, fromLocal, codeOf(fail), reason(fail)
+		r.Comparison, r.Origin, r.Code, r.Message = differs, fromLocal, codeOf(fail), reason(fail)
 	case is.Code == "" && was.Code != "":
-		r.Verdict, r.Origin, r.Code, r.Message = differs, fromLocal, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
+		r.Comparison, r.Origin, r.Code, r.Message = differs, fromLocal, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
 	case same:
-		r.Verdict = Same
+		r.Comparison = Same
 	default:
-		r.Verdict = differs
+		r.Comparison = differs
 		if to := is.ResponseHeaders.Get("location"); is.Status >= 300 && is.Status < 400 {
 			r.Message = fmt.Sprintf("%d %s, to %s; redirects are not followed", is.Status, http.StatusText(is.Status), to)
 		}
@@ -336,11 +335,11 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Origin, r.Reason, r.Message = fromLocal, f.Reason, f.Message
 	switch {
 	case f.Refused:
-		r.Verdict, r.Code = Refused, ""
+		r.Comparison, r.Code = Refused, ""
 	case f.Reason.Unsent():
-		r.Verdict, r.Code = NotSent, ""
+		r.Comparison, r.Code = NotSent, ""
 	default:
-		r.Verdict, r.Code = Rejected, codeOf(err)
+		r.Comparison, r.Code = Rejected, codeOf(err)
 		return
 	}
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}

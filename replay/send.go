@@ -326,7 +326,7 @@ func (p *Plan) noteRequest() (int64, error) {
 // noteAnswer notes what came of a request.
 func (p *Plan) noteAnswer(n int64, r *Result, until time.Time) error {
 	_, err := p.o.Pace.Note(outbound.Entry{
-		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: string(r.Verdict), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
+		N: n, Event: "answer", Host: p.url.Hostname(), Comparison: string(r.Comparison), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
 	})
 	return err
 }

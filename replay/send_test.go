@@ -255,7 +255,7 @@ func TestServerIsSilent(t *testing.T) {
 	}
 	o.Wait, o.Timeout = time.Minute, 400*time.Millisecond
 	if r = l.replay(id, o); r.Origin != fromLocal || r.Code != "deadline_exceeded" || !strings.Contains(r.Message, "within 400ms") {
-		t.Errorf("%s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)
+		t.Errorf("%s %s %s %s", r.Comparison, r.Origin, r.Code, r.Message)
 	}
 }
 

@@ -375,10 +375,10 @@ func (l *lab) replay(id int64, o settings) *Result {
 	return r
 }
 
-func (l *lab) expect(r *Result, v Verdict, origin Origin, code string) {
+func (l *lab) expect(r *Result, v Comparison, origin Origin, code string) {
 	l.Helper()
-	if r.Verdict != v || r.Origin != origin || r.Code != code {
-		l.Fatalf("%s %s %q, want %s %s %q: %s; %+v", r.Verdict, r.Origin, r.Code, v, origin, code, r.Message, r.Diff)
+	if r.Comparison != v || r.Origin != origin || r.Code != code {
+		l.Fatalf("%s %s %q, want %s %s %q: %s; %+v", r.Comparison, r.Origin, r.Code, v, origin, code, r.Message, r.Diff)
 	}
 }
 

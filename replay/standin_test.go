@@ -255,13 +255,13 @@ func TestAgentTurn(t *testing.T) {
 			a := newAgent(t, so)
 			id := a.turn("Does Backoff ever return more than its limit?", o.client...)
 			r := a.replay(id)
-			if r.Verdict != Same || r.Code != "ok" || r.Origin != FromServer {
+			if r.Comparison != Same || r.Code != "ok" || r.Origin != FromServer {
 				for _, c := range r.Diff {
 					if c.Ignored == "" {
 						t.Logf("%+v", c)
 					}
 				}
-				t.Fatalf("%s %s %s: %s", r.Verdict, r.Origin, r.Code, r.Message)
+				t.Fatalf("%s %s %s: %s", r.Comparison, r.Origin, r.Code, r.Message)
 			}
 			p := a.plan(id)
 			timed := 0
@@ -275,8 +275,8 @@ func TestAgentTurn(t *testing.T) {
 			}
 			// The prompt is echoed, so another one gives another answer.
 			r = a.replay(id, "run_request.action.user_message_action.user_message.text=What does Backoff do?")
-			if r.Verdict != differs || r.Code != "ok" {
-				t.Errorf("edited: %s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)
+			if r.Comparison != differs || r.Code != "ok" {
+				t.Errorf("edited: %s %s %s %s", r.Comparison, r.Origin, r.Code, r.Message)
 			}
 		})
 	}
@@ -315,18 +315,18 @@ func TestAgentRejects(t *testing.T) {
 	a := newAgent(t, standin.Options{})
 	id := a.turn("Does Backoff ever return more than its limit?")
 	r := a.replay(id, "run_request.action.user_message_action.user_message.text=fault:error")
-	if r.Verdict != Rejected || r.Code != "resource_exhausted" || r.ConnectCode() != 8 {
+	if r.Comparison != Rejected || r.Code != "resource_exhausted" || r.ConnectCode() != 8 {
 		t.Fatalf("%+v", r)
 	}
 	if len(r.Details) != 1 || !strings.Contains(r.Details[0].Text, "ERROR_RATE_LIMITED") {
 		t.Errorf("details %+v", r.Details)
 	}
 	r = a.replay(id, "run_request.action.user_message_action.user_message.text=fault:drop-end")
-	if r.Verdict != differs || r.Origin != fromLocal || r.Code != "unavailable" {
+	if r.Comparison != differs || r.Origin != fromLocal || r.Code != "unavailable" {
 		t.Errorf("dropped end: %+v", r)
 	}
 	r = a.replay(id, "run_request.action.user_message_action.user_message.text=fault:reset")
-	if r.Verdict != differs || r.Origin != fromLocal || r.Code != "unavailable" {
+	if r.Comparison != differs || r.Origin != fromLocal || r.Code != "unavailable" {
 		t.Errorf("reset: %+v", r)
 	}
 }

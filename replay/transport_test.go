@@ -113,7 +113,7 @@ func TestVersionsOfHTTP(t *testing.T) {
 			ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/json"}},
 		}, up([]byte(sent)), down([]byte(`{"models":[]}`)))
 		r := send(t, store, id, settings{To: mustURL(s.URL + "/prefix/")})
-		if r.Verdict != Same || r.Status != 200 {
+		if r.Comparison != Same || r.Status != 200 {
 			t.Fatalf("%+v", r)
 		}
 		q := <-got
@@ -149,7 +149,7 @@ func TestGRPCWebText(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}},
 	}, up(text(envelope.Append(nil, 0, message))), down(text(answer)))
-	if r := send(t, store, id, settings{}); r.Verdict != Same || r.Code != "ok" {
+	if r := send(t, store, id, settings{}); r.Comparison != Same || r.Code != "ok" {
 		t.Fatalf("%+v", r)
 	}
 	if want := text(envelope.Append(nil, 0, message)); !bytes.Equal(body, want) {
@@ -203,7 +203,7 @@ func TestServerSentEvents(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "text/event-stream"}},
 	}, up(envelope.Append(nil, 0, []byte("\x0a\x03abc"))), down([]byte(answer)))
-	if r := send(t, store, id, settings{}); r.Verdict != Same || r.Received != 2 {
+	if r := send(t, store, id, settings{}); r.Comparison != Same || r.Received != 2 {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -227,7 +227,7 @@ func TestLeavesWhereTheClientLeft(t *testing.T) {
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, up(envelope.Append(nil, 0, nil)), down(frame), down(frame), down(frame))
 	r := send(t, store, id, settings{Quiet: 50 * time.Millisecond})
-	if r.Verdict != Same || r.Received != 3 {
+	if r.Comparison != Same || r.Received != 3 {
 		t.Fatalf("%+v", r)
 	}
 	select {
@@ -333,8 +333,8 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if want := `{"apiKey":"sk-live","again":"another-bearer-token-0002"}`; string(body) != want {
 		t.Errorf("body %s, want %s", body, want)
 	}
-	if r.Verdict != Same || len(r.Diff) != 1 || r.Diff[0].Ignored != ignoredSecret {
-		t.Errorf("%s %+v", r.Verdict, r.Diff)
+	if r.Comparison != Same || len(r.Diff) != 1 || r.Diff[0].Ignored != ignoredSecret {
+		t.Errorf("%s %+v", r.Comparison, r.Diff)
 	}
 }
 

@@ -222,7 +222,7 @@ func TestNotSent(t *testing.T) {
 					o.Timeout = s.timeout
 				}
 				r := send(t, store, id, o)
-				if r.Verdict != NotSent || r.Origin != fromLocal || r.Code != "" || r.Status != 0 || r.Sent != 0 || r.Reason != c.reason || r.ConnectCode() != 0 {
+				if r.Comparison != NotSent || r.Origin != fromLocal || r.Code != "" || r.Status != 0 || r.Sent != 0 || r.Reason != c.reason || r.ConnectCode() != 0 {
 					t.Errorf("%v: %+v", call, r)
 				}
 				if !strings.HasPrefix(r.Message, c.says) && !strings.HasSuffix(r.Message, c.says) {
@@ -279,7 +279,7 @@ func TestSentWithoutAnswer(t *testing.T) {
 				o.Timeout = s.timeout
 			}
 			r := send(t, store, id, o)
-			if r.Verdict != Rejected || r.Origin != fromLocal || r.Code != c.code || r.Status != 0 || r.Reason != outbound.NoAnswer {
+			if r.Comparison != Rejected || r.Origin != fromLocal || r.Code != c.code || r.Status != 0 || r.Reason != outbound.NoAnswer {
 				t.Errorf("%+v", r)
 			}
 			if !strings.Contains(r.Message, c.says) || !strings.HasSuffix(r.Message, "; the server may have executed the request") {
@@ -332,7 +332,7 @@ func TestRefusedWhenDialled(t *testing.T) {
 	r := send(t, store, id, settings{Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, fmt.Errorf("%w: 192.0.2.1:443 is not a loopback address", outbound.ErrRefused)
 	}})
-	if r.Verdict != Refused || r.Origin != fromLocal || r.Code != "" || !strings.Contains(r.Message, "is not a loopback address") {
+	if r.Comparison != Refused || r.Origin != fromLocal || r.Code != "" || !strings.Contains(r.Message, "is not a loopback address") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -377,7 +377,7 @@ func TestNotSentIsRecorded(t *testing.T) {
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
 	r := l.replay(id, settings{Pace: &outbound.Pace{Journal: openJournal(t, path)}})
 	asked, answered := entries(t, path)
-	if len(asked) != 1 || len(answered) != 1 || answered[0].Verdict != string(NotSent) || answered[0].Origin != string(fromLocal) || answered[0].Code != "" || answered[0].Message != r.Message {
+	if len(asked) != 1 || len(answered) != 1 || answered[0].Comparison != string(NotSent) || answered[0].Origin != string(fromLocal) || answered[0].Code != "" || answered[0].Message != r.Message {
 		t.Errorf("%+v", answered)
 	}
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Failed || ex.Error != "not sent: "+r.Message {
@@ -395,7 +395,7 @@ func TestInsecure(t *testing.T) {
 		t.Errorf("%q", p.shown.Warnings)
 	}
 	r := l.replay(id, settings{Insecure: true})
-	if r.Verdict == NotSent || r.Status != http.StatusOK || s.handled.Load() != 1 {
+	if r.Comparison == NotSent || r.Status != http.StatusOK || s.handled.Load() != 1 {
 		t.Errorf("%+v", r)
 	}
 	if ex := l.answered(r.Exchange); !ex.TLS.Unverified {

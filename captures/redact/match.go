@@ -37,11 +37,11 @@ type match struct {
 	name       string // see Hit
 }
 
-// verdict is what can be said of a position.
-type verdict uint8
+// matchState is what can be said of a position.
+type matchState uint8
 
 const (
-	nothing verdict = iota
+	nothing matchState = iota
 	found
 	undecided // more bytes are needed
 )

@@ -6,7 +6,7 @@ const maxName = 64
 // member finds the value of "name": "value" in JSON where the name tells of a
 // secret, also within a JSON string, where the quotes are escaped; i is at the
 // name's first quote.
-func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
+func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, matchState) {
 	quote := `"`
 	if i > 0 && b[i-1] == '\\' {
 		quote = `\"`
@@ -47,7 +47,7 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
 }
 
 // memberValue finds the end of the value that begins at from.
-func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, final, hurry bool) (match, verdict) {
+func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, final, hurry bool) (match, matchState) {
 	end := from
 	for end < len(b) && end-from < maxSecret && b[end] != '"' {
 		if b[end] == '\\' {
@@ -88,7 +88,7 @@ func afterScheme(b []byte, from, end int) int {
 
 // bodyParameter finds the value of name=value, as in a form or in a URL that
 // stands in a text; from is where the name begins.
-func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, verdict) {
+func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, matchState) {
 	p := from
 	for p < len(b) && p-from <= maxName && nameChars.has(b[p]) {
 		p++
@@ -114,7 +114,7 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 }
 
 // bodyParameterValue finds the end of the value that begins at from.
-func bodyParameterValue(b []byte, from int, kind nameKind, final, hurry bool) (match, verdict) {
+func bodyParameterValue(b []byte, from int, kind nameKind, final, hurry bool) (match, matchState) {
 	end := from
 	for end < len(b) && end-from < maxSecret && tokenChars.has(b[end]) {
 		end++
@@ -136,7 +136,7 @@ func bodyParameterValue(b []byte, from int, kind nameKind, final, hurry bool) (m
 }
 
 // expect consumes want at p; undecided says that b ends within it.
-func expect(b []byte, p int, want string) (int, verdict) {
+func expect(b []byte, p int, want string) (int, matchState) {
 	n := min(len(b)-p, len(want))
 	switch {
 	case string(b[p:p+n]) != want[:n]:
@@ -148,7 +148,7 @@ func expect(b []byte, p int, want string) (int, verdict) {
 }
 
 // skipSpace passes a little white space; more is no program's output.
-func skipSpace(b []byte, p int) (int, verdict) {
+func skipSpace(b []byte, p int) (int, matchState) {
 	const most = 16
 	for n := 0; p < len(b); n, p = n+1, p+1 {
 		if c := b[p]; c != ' ' && c != '\t' && c != '\n' && c != '\r' || n == most {
@@ -159,7 +159,7 @@ func skipSpace(b []byte, p int) (int, verdict) {
 }
 
 // settle turns "undecided" into "nothing" where nothing more will come.
-func settle(v verdict, final bool) (match, verdict) {
+func settle(v matchState, final bool) (match, matchState) {
 	if v == undecided && final {
 		v = nothing
 	}

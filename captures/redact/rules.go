@@ -155,7 +155,7 @@ func spellings(secret string) []string {
 }
 
 // at compares the literal with the bytes at position i.
-func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
+func (l literal) at(rest []byte, i int, final, hurry bool) (match, matchState) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {
 		return match{}, nothing
@@ -172,7 +172,7 @@ func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
 }
 
 // at looks for a key of shape s at position i.
-func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
+func (s *shape) at(b []byte, i int, final, hurry bool) (match, matchState) {
 	rest := b[i:]
 	n := min(len(rest), len(s.prefix))
 	if string(rest[:n]) != s.prefix[:n] {
@@ -260,7 +260,7 @@ func hasLength(b []byte, i, n int) bool {
 
 // privateKey finds the body of a PEM private key, whose line breaks may be
 // escaped.
-func privateKey(b []byte, i int, final, hurry bool) (match, verdict) {
+func privateKey(b []byte, i int, final, hurry bool) (match, matchState) {
 	const begin, kind, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END"
 	rest := b[i:]
 	if n := min(len(rest), len(begin)); string(rest[:n]) != begin[:n] {
@@ -294,7 +294,7 @@ func privateKey(b []byte, i int, final, hurry bool) (match, verdict) {
 }
 
 // userinfoAt finds the password in scheme://user:password@host; i is at the colon.
-func userinfoAt(b []byte, i int, final bool) (match, verdict) {
+func userinfoAt(b []byte, i int, final bool) (match, matchState) {
 	rest := b[i:]
 	if n := min(len(rest), 3); string(rest[:n]) != "://"[:n] {
 		return match{}, nothing
@@ -325,7 +325,7 @@ func userinfoAt(b []byte, i int, final bool) (match, verdict) {
 	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: ruleURLPassword}, found
 }
 
-func pending(final bool) (match, verdict) {
+func pending(final bool) (match, matchState) {
 	if final {
 		return match{}, nothing
 	}

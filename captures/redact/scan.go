@@ -60,7 +60,7 @@ func (s *scanner) run(final, hurry bool) {
 			continue
 		}
 		var m match
-		var v verdict
+		var v matchState
 		if s.form && s.decided() == 0 {
 			m, v = s.r.bodyParameter(s.buf, 0, final, hurry)
 		}
@@ -103,8 +103,8 @@ func (s *scanner) uncover() {
 
 // at looks at position i of b. Final says that no bytes follow; hurry, that
 // none can be waited for: what has been seen of a secret is taken for it.
-func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, v verdict) {
-	consider := func(m2 match, v2 verdict) {
+func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, v matchState) {
+	consider := func(m2 match, v2 matchState) {
 		if v2 == undecided || v2 == found && v != undecided && m2.end > m.end {
 			m, v = m2, v2
 		}

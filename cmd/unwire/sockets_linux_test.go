@@ -46,7 +46,7 @@ func TestReplaySocketsStayOnTheMachine(t *testing.T) {
 		cmd := s.command(args...)
 		cmd.Path = strace
 		cmd.Args = append([]string{strace, "-f", "-qq", "-e", "trace=network", "-o", log, bin}, args...)
-		out, _ := cmd.CombinedOutput() // the verdicts are none of this test's
+		out, _ := cmd.CombinedOutput() // the results are none of this test's
 		f, err := os.Open(log)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -170,7 +170,7 @@ func summarize(ctx context.Context, src captures.Source, l captures.Listed) (cap
 	count(s.Close())
 	call := s.Call()
 	m.Protocol, m.Codec, m.Service, m.RPC = string(call.Protocol), call.Codec, call.Service, call.RPC
-	m.Code, _ = s.Verdict()
+	m.Code, _ = s.Status()
 	if request != nil && err == nil {
 		m.Thread = threadOf(src.Profile(), request.close())
 	}

@@ -108,8 +108,8 @@ const (
 	PackedFixed64
 )
 
-// A Verdict is what a field's occurrences are, pooled.
-type Verdict struct {
+// A Judgement is what a field's occurrences are, pooled.
+type Judgement struct {
 	Kind    Kind
 	Element Element // of packed numbers
 	P       float64
@@ -130,7 +130,7 @@ type hypothesis struct {
 }
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
-func JudgeField(f *Field, messageCost float64) Verdict {
+func JudgeField(f *Field, messageCost float64) Judgement {
 	counts := [...]struct {
 		kind    Kind
 		element Element
@@ -158,7 +158,7 @@ func JudgeField(f *Field, messageCost float64) Verdict {
 	}
 	if f.Len == nil {
 		odd := f.Occurs - best.n
-		return Verdict{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
+		return Judgement{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
 	}
 	list := hypotheses(f.Len, messageCost)
 	if best.n == 0 {
@@ -182,7 +182,7 @@ func JudgeField(f *Field, messageCost float64) Verdict {
 	// fail; a single number, and a payload, have them skip what does not fit.
 	if best.n > f.Len.N && f.Most == 1 {
 		odd := f.Occurs - best.n
-		return Verdict{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
+		return Judgement{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
 	}
 	v := judge(list, f.Len.N)
 	v.Odd = f.Occurs - f.Len.N
@@ -197,7 +197,7 @@ func share(n, odd int64) float64 {
 
 // judge turns costs over n samples into probabilities: how common a kind is
 // counts in full, the content less, the more samples there are.
-func judge(list []hypothesis, n int64) Verdict {
+func judge(list []hypothesis, n int64) Judgement {
 	scale := inverseTemperature * math.Pow(float64(max(n, 1)), poolPower-1)
 	score := func(h *hypothesis) float64 {
 		return -(h.prior + (h.empty+h.sizes)*inverseTemperature + scale*(h.cost-h.prior-h.empty-h.sizes))
@@ -228,7 +228,7 @@ func judge(list []hypothesis, n int64) Verdict {
 		}
 	}
 	slices.SortStableFunc(kinds, func(a, b one) int { return cmp.Compare(b.weight, a.weight) })
-	v := Verdict{Kind: kinds[0].kind, Element: kinds[0].element}
+	v := Judgement{Kind: kinds[0].kind, Element: kinds[0].element}
 	// Nothing is certain from few samples: another kind may still show.
 	doubt := unmodelledMass / (float64(n) + 1)
 	for i, k := range kinds {

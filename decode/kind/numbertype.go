@@ -7,8 +7,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// A TypeVerdict is the declared type of a number, with the doubt about it.
-type TypeVerdict struct {
+// A TypeEstimate is the declared type of a number, with the doubt about it.
+type TypeEstimate struct {
 	Name   string
 	P      float64
 	Note   string // what the values say, for a comment
@@ -21,10 +21,10 @@ type TypeVerdict struct {
 // the choice is the most usual type that keeps every value seen. All of them
 // read each other's small values alike, so a wrong choice loses nothing until a
 // value outside the seen range comes.
-func varintType(s *Varints, u Use) TypeVerdict {
+func varintType(s *Varints, u Use) TypeEstimate {
 	for _, t := range varintScalars(s) {
 		if t.Type == "sint64" && t.P > 0.5 {
-			v := TypeVerdict{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", Settle: "the client's own code"}
+			v := TypeEstimate{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", Settle: "the client's own code"}
 			if s.Max > math.MaxUint32 {
 				v.Name = "sint64"
 			}
@@ -37,7 +37,7 @@ func varintType(s *Varints, u Use) TypeVerdict {
 	case s.Max <= 1:
 		return boolType(s, u)
 	case s.Max > math.MaxUint32:
-		v := TypeVerdict{Name: "int64", P: 0.8, Note: rangeNote(s), Settle: "a value with the top bit set: negative, or a hash"}
+		v := TypeEstimate{Name: "int64", P: 0.8, Note: rangeNote(s), Settle: "a value with the top bit set: negative, or a hash"}
 		switch {
 		case s.Bits[63] > 0: // no time or size is so large
 			v.Name, v.P = "uint64", 0.6
@@ -48,16 +48,16 @@ func varintType(s *Varints, u Use) TypeVerdict {
 		return v
 	case s.Max > math.MaxInt32:
 		if 3*s.Bits[32] > s.N {
-			return TypeVerdict{Name: "uint32", P: 0.6, Note: rangeNote(s) + ", values fill 32 bits", Settle: "a value above 4294967295"}
+			return TypeEstimate{Name: "uint32", P: 0.6, Note: rangeNote(s) + ", values fill 32 bits", Settle: "a value above 4294967295"}
 		}
-		return TypeVerdict{Name: "int64", P: 0.55, Note: rangeNote(s), Settle: "a value above 4294967295"}
+		return TypeEstimate{Name: "int64", P: 0.55, Note: rangeNote(s), Settle: "a value above 4294967295"}
 	case s.Epoch == s.N && s.N > 1:
-		return TypeVerdict{
+		return TypeEstimate{
 			Name: "int64", P: 0.8, Note: rangeNote(s) + ", seconds of the Unix epoch by their size",
 			Settle: "a value above 4294967295 or below 0",
 		}
 	}
-	v := TypeVerdict{Name: "int32", P: 0.55, Note: rangeNote(s), Settle: "a negative value, or one above 2147483647"}
+	v := TypeEstimate{Name: "int32", P: 0.55, Note: rangeNote(s), Settle: "a negative value, or one above 2147483647"}
 	distinct := int64(len(s.Values.Items))
 	switch {
 	case !s.Values.Full && s.Max < 64 && distinct*3 <= s.N && s.N >= 6:
@@ -106,7 +106,7 @@ const (
 // boolType is for values of 0 and 1 only: an int or an enum whose values all
 // happened to be those gets rarer with samples, but never rare. Where a bool is
 // not much more likely an int is the safer declaration: it keeps a later 2.
-func boolType(s *Varints, u Use) TypeVerdict {
+func boolType(s *Varints, u Use) TypeEstimate {
 	n := float64(s.N)
 	if u.Fresh > 0 {
 		n = max(n*u.Fresh, 1)
@@ -126,16 +126,16 @@ func boolType(s *Varints, u Use) TypeVerdict {
 	others := (1 - prior) * (enumShare*isEnum + (1-enumShare)*isInt) * math.Pow(n, rarer)
 	p := isBool / (isBool + others)
 	if p < leastBool {
-		return TypeVerdict{Name: "int32", P: round(1 - p), Note: note + ": perhaps a bool, which reads alike", Settle: "a value above 1 would make it an int32 or an enum"}
+		return TypeEstimate{Name: "int32", P: round(1 - p), Note: note + ": perhaps a bool, which reads alike", Settle: "a value above 1 would make it an int32 or an enum"}
 	}
-	return TypeVerdict{Name: "bool", P: round(p), Note: note, Settle: "a value above 1 would make it an int32 or an enum"}
+	return TypeEstimate{Name: "bool", P: round(p), Note: note, Settle: "a value above 1 would make it an int32 or an enum"}
 }
 
 // signedType chooses among the types that write ten bytes for some value.
-func signedType(s *Varints) TypeVerdict {
-	v := TypeVerdict{Name: "int32", P: 0.75, Note: rangeNote(s), Settle: "a value outside 32 bits would make it an int64"}
+func signedType(s *Varints) TypeEstimate {
+	v := TypeEstimate{Name: "int32", P: 0.75, Note: rangeNote(s), Settle: "a value outside 32 bits would make it an int64"}
 	if s.Lowest < math.MinInt32 || s.Max > math.MaxInt32 {
-		v = TypeVerdict{Name: "int64", P: 0.85, Note: rangeNote(s), Settle: "the client's own code"}
+		v = TypeEstimate{Name: "int64", P: 0.85, Note: rangeNote(s), Settle: "the client's own code"}
 		// Values that fill 64 bits on both sides of zero are hashes or ids.
 		if high := s.Bits[63] + s.Bits[62] + s.Bits[61]; 2*high > s.N && s.N > 2 {
 			v.Name, v.P, v.Note = "uint64", 0.7, "values fill 64 bits"
@@ -159,7 +159,7 @@ func rangeNote(s *Varints) string {
 }
 
 // fixedType chooses between floating point and integer for values of width bits.
-func fixedType(asFloat, asInt, n, small int64, width int) TypeVerdict {
+func fixedType(asFloat, asInt, n, small int64, width int) TypeEstimate {
 	diff := float64(asInt-asFloat) / nat * math.Pow(float64(max(n, 1)), poolPower-1)
 	p := 1 / (1 + math.Exp(-(diff + 1)))
 	if p >= 0.5 {
@@ -167,9 +167,9 @@ func fixedType(asFloat, asInt, n, small int64, width int) TypeVerdict {
 		if width == 32 {
 			name = "float"
 		}
-		return TypeVerdict{Name: name, P: round(math.Min(p, 0.995)), Settle: "values that make no sense as floating point"}
+		return TypeEstimate{Name: name, P: round(math.Min(p, 0.995)), Settle: "values that make no sense as floating point"}
 	}
-	v := TypeVerdict{Name: fmt.Sprintf("fixed%d", width), P: round(math.Min(1-p, 0.995) * 0.85), Settle: "a value near zero from below would make it signed"}
+	v := TypeEstimate{Name: fmt.Sprintf("fixed%d", width), P: round(math.Min(1-p, 0.995) * 0.85), Settle: "a value near zero from below would make it signed"}
 	if small > 0 {
 		v.Name = "s" + v.Name
 	}
@@ -177,10 +177,10 @@ func fixedType(asFloat, asInt, n, small int64, width int) TypeVerdict {
 }
 
 // NumberType chooses the type of a field of numbers, packed or not, by its values alone.
-func NumberType(f *Field, v Verdict) TypeVerdict { return NumberTypeOf(f, v, Use{}) }
+func NumberType(f *Field, v Judgement) TypeEstimate { return NumberTypeOf(f, v, Use{}) }
 
 // NumberTypeOf is NumberType with what surrounds the field.
-func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
+func NumberTypeOf(f *Field, v Judgement, u Use) TypeEstimate {
 	switch {
 	case v.Kind == wire.KindVarint || v.Element == PackedVarint:
 		s := newVarints()
@@ -191,7 +191,7 @@ func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
 			s.merge(f.Len.elements())
 		}
 		if s.N == 0 {
-			return TypeVerdict{Name: "int64", P: 0.3}
+			return TypeEstimate{Name: "int64", P: 0.3}
 		}
 		return varintType(s, u)
 	case v.Kind == wire.KindFixed32 || v.Element == PackedFixed32:

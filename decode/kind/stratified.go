@@ -7,7 +7,7 @@ import "math/bits"
 //
 // Each doubling of their number is a stratum of which as many are scored, at random
 // places of equal runs. What says most is in the first: the hundredth payload of one message rarely changes
-// a verdict. But all are looked at for what refutes a reading. It is within one
+// a judgement. But all are looked at for what refutes a reading. It is within one
 // message that they are counted, so that the order of messages does not show.
 //
 // Limits: the first 32, then 16 each time that their number doubles.

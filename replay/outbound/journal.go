@@ -34,21 +34,21 @@ type Entry struct {
 	Time  time.Time `json:"time"`
 	Event string    `json:"event"` // "request" or "answer"
 	// the request that this one is a piece of, as an append is
-	Of      int64     `json:"of,omitempty"`
-	Capture int64     `json:"exchange,omitempty"` // the captured exchange
-	Host    string    `json:"host,omitempty"`
-	Method  string    `json:"method,omitempty"`
-	URL     string    `json:"url,omitempty"`
-	Effects string    `json:"effects,omitempty"`
-	Edits   []string  `json:"edits,omitempty"`
-	Bytes   int       `json:"bytes,omitempty"`  // of the messages, as planned
-	SHA256  string    `json:"sha256,omitempty"` // of them, one after the other
-	Verdict string    `json:"verdict,omitempty"`
-	Origin  string    `json:"origin,omitempty"`
-	Status  int       `json:"status,omitempty"`
-	Code    string    `json:"code,omitempty"`
-	Message string    `json:"message,omitempty"`
-	Until   time.Time `json:"retry_after,omitzero"`
+	Of         int64     `json:"of,omitempty"`
+	Capture    int64     `json:"exchange,omitempty"` // the captured exchange
+	Host       string    `json:"host,omitempty"`
+	Method     string    `json:"method,omitempty"`
+	URL        string    `json:"url,omitempty"`
+	Effects    string    `json:"effects,omitempty"`
+	Edits      []string  `json:"edits,omitempty"`
+	Bytes      int       `json:"bytes,omitempty"`  // of the messages, as planned
+	SHA256     string    `json:"sha256,omitempty"` // of them, one after the other
+	Comparison string    `json:"verdict,omitempty"`
+	Origin     string    `json:"origin,omitempty"`
+	Status     int       `json:"status,omitempty"`
+	Code       string    `json:"code,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	Until      time.Time `json:"retry_after,omitzero"`
 }
 
 // OpenJournal opens a journal to append to it, and makes it if it is not there.

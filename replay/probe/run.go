@@ -44,6 +44,6 @@ func Verify(ctx context.Context, o *VerifyOptions, first func(*VerifyOptions, *D
 	if err = c.fingerprint(ctx, res, func() []byte { return message }); err == nil {
 		err = ask(ctx, c, o, d, res)
 	}
-	out := &Verification{V: 1, Method: o.Method, Request: string(o.Request.FullName())}
+	out := &Verification{Method: o.Method, Request: string(o.Request.FullName())}
 	return out, out.conclude(c, d, res, err)
 }

@@ -239,14 +239,14 @@ func (b *bins) print(w io.Writer, what string) {
 	}
 }
 
-// verdicts walks what was inferred beside the truth, and returns what is said of each true field.
-type verdicts struct {
+// judgements are the inferred fields that correspond to each true field.
+type judgements struct {
 	said   map[place]infer.FieldEvidence
 	fields map[place][]protoreflect.FieldDescriptor
 	met    map[[2]protoreflect.FullName]bool
 }
 
-func (v *verdicts) walk(got, want protoreflect.MessageDescriptor) {
+func (v *judgements) walk(got, want protoreflect.MessageDescriptor) {
 	k := [2]protoreflect.FullName{got.FullName(), want.FullName()}
 	if v.met[k] {
 		return
@@ -266,7 +266,7 @@ func (v *verdicts) walk(got, want protoreflect.MessageDescriptor) {
 	}
 }
 
-func inferFrom(t testing.TB, c *corpus, samples [][]byte) (*infer.Inferred, *verdicts) {
+func inferFrom(t testing.TB, c *corpus, samples [][]byte) (*infer.Inferred, *judgements) {
 	ev := infer.NewEvidence()
 	for _, s := range samples {
 		if err := ev.Add("Root", s); err != nil {
@@ -277,7 +277,7 @@ func inferFrom(t testing.TB, c *corpus, samples [][]byte) (*infer.Inferred, *ver
 	if err != nil {
 		t.Fatalf("%s: %v", c.name, err)
 	}
-	v := &verdicts{said: map[place]infer.FieldEvidence{}, fields: map[place][]protoreflect.FieldDescriptor{}, met: map[[2]protoreflect.FullName]bool{}}
+	v := &judgements{said: map[place]infer.FieldEvidence{}, fields: map[place][]protoreflect.FieldDescriptor{}, met: map[[2]protoreflect.FullName]bool{}}
 	for _, f := range in.Fields {
 		v.said[place{protoreflect.FullName(f.Message), protoreflect.FieldNumber(f.Number)}] = f
 	}
@@ -388,7 +388,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 }
 
 // miss describes a field that was misread: where, what it is and was taken for, and its first payloads.
-func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *verdicts) string {
+func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *judgements) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s.%d: %s", c.name, at.message, at.number, f.kind())
 	if k := f.kind(); k == wire.KindPacked {

@@ -40,7 +40,7 @@ func TestEvalMatchObjects(t *testing.T) {
 		} else {
 			t.Logf("  %s: %d of %+v; vetoed %+v", c.name, i, r.Candidates[:min(2, len(r.Candidates))], r.Vetoed[:min(1, len(r.Vetoed))])
 		}
-		if r.Verdict == match.Matched {
+		if r.Conclusion == match.Matched {
 			sure++
 			if i == 0 {
 				right++

@@ -80,7 +80,7 @@ func TestTwoTypesUnderOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int32{1, 2} {
-		if f := verdict(t, in, "p.Root", n); f.P > 0.7 {
+		if f := fieldEvidence(t, in, "p.Root", n); f.P > 0.7 {
 			t.Errorf("field %d: %s at %.2f, half of its occurrences are of another wire type", n, f.Kind, f.P)
 		}
 	}

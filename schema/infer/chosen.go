@@ -70,22 +70,22 @@ func below(path string, number int32) string {
 	return path + strconv.Itoa(int(number))
 }
 
-// judge gives the field its verdict: as was chosen where all payloads can be read
+// judge judges the field: as was chosen where all payloads can be read
 // so, else by the evidence.
 func (f *classField) judge() {
-	f.verdict = kind.JudgeField(f.Field, f.messageCost)
+	f.judgement = kind.JudgeField(f.Field, f.messageCost)
 	f.chosenFits = false
 	c := f.chosen
 	if c == nil {
 		return
 	}
-	v := kind.Verdict{Kind: cmp.Or(c.Kind, f.verdict.Kind), P: 1, Odd: f.verdict.Odd}
+	v := kind.Judgement{Kind: cmp.Or(c.Kind, f.judgement.Kind), P: 1, Odd: f.judgement.Odd}
 	l := f.Len
 	if l == nil { // numbers and groups: the wire says which
-		if v.Kind != f.verdict.Kind || c.Type == "bool" && (f.Varint.Max > 1 || f.Varint.Negative > 0) {
+		if v.Kind != f.judgement.Kind || c.Type == "bool" && (f.Varint.Max > 1 || f.Varint.Negative > 0) {
 			return
 		}
-		f.verdict.P, f.chosenFits = 1, true
+		f.judgement.P, f.chosenFits = 1, true
 		return
 	}
 	typ := ""
@@ -108,7 +108,7 @@ func (f *classField) judge() {
 	}
 	if f.chosenFits {
 		v.Odd = f.Occurs - l.N
-		f.verdict = v
+		f.judgement = v
 	}
 }
 
@@ -128,7 +128,7 @@ func (f *classField) chosenType() string {
 	case t == "enum":
 		return "int32" // whose names and numbers nobody knows; it reads alike
 	case strings.HasPrefix(t, "timestamp-"):
-		switch f.verdict.Kind {
+		switch f.judgement.Kind {
 		case wire.KindFixed64:
 			return "fixed64"
 		case wire.KindFixed32:

@@ -40,7 +40,7 @@ type class struct {
 type classField struct {
 	*kind.Field         // pooled; child and group are not set
 	messageCost float64 // of the payloads as messages
-	verdict     kind.Verdict
+	judgement   kind.Judgement
 	kid, group  *class // payloads as messages, if they may be that
 
 	chosen     *kind.Choice // how somebody says that it is read
@@ -62,7 +62,7 @@ func (c *class) find() *class {
 func (c *class) fresh() float64 { return c.novel / float64(max(c.samples, 1)) }
 
 // likely reports whether the field's payloads are taken for messages.
-func (f *classField) likely() bool { return f.verdict.Kind == wire.KindMessage }
+func (f *classField) likely() bool { return f.judgement.Kind == wire.KindMessage }
 
 // A kidPair is two types that must be one because their field is.
 type kidPair struct {

@@ -18,10 +18,10 @@ func (g *graph) documents() {
 			continue
 		}
 		f := c.fields[1]
-		if f.Len == nil || f.chosen != nil || f.verdict.Kind != wire.KindString || f.Len.Forms.JSON < f.Len.N || f.Most > 1 {
+		if f.Len == nil || f.chosen != nil || f.judgement.Kind != wire.KindString || f.Len.Forms.JSON < f.Len.N || f.Most > 1 {
 			continue
 		}
-		v := f.verdict
+		v := f.judgement
 		at := slices.IndexFunc(v.Others, func(a alternative) bool { return a.Kind == wire.KindBytes })
 		if at < 0 {
 			continue
@@ -30,6 +30,6 @@ func (g *graph) documents() {
 		both := v.P + v.Others[at].P
 		v.Kind, v.P = wire.KindBytes, round(both*documentBytes)
 		v.Others[at].Kind, v.Others[at].P = wire.KindString, round(both*(1-documentBytes))
-		f.verdict = v
+		f.judgement = v
 	}
 }

@@ -56,7 +56,7 @@ type Inferred struct {
 	profile  *profile.Profile
 }
 
-// FieldEvidence is the verdict about one field, in the contract's shape.
+// FieldEvidence is the judgement of one field, in the contract's shape.
 type FieldEvidence struct {
 	Message string `json:"message"`
 	Number  int32  `json:"number"`
@@ -300,7 +300,7 @@ func packageOf(full string, o Options) (pkg, base string) {
 	return pkg, base
 }
 
-// infer writes one file and its verdicts to in.
+// infer writes one file, and the evidence for its fields, to in.
 func (p *plan) infer(ev *Evidence, in *Inferred) {
 	var seen []string
 	for _, root := range p.roots {

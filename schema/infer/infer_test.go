@@ -34,8 +34,8 @@ func inferAll(t testing.TB, samples ...[]byte) *Inferred {
 	return in
 }
 
-// verdict returns what is said of a field.
-func verdict(t testing.TB, in *Inferred, message string, number int32) FieldEvidence {
+// fieldEvidence returns what was inferred about a field.
+func fieldEvidence(t testing.TB, in *Inferred, message string, number int32) FieldEvidence {
 	t.Helper()
 	for _, f := range in.Fields {
 		if f.Message == message && f.Number == number {
@@ -82,7 +82,7 @@ func TestInferKindsTypesAndLabels(t *testing.T) {
 		{10, wire.KindVarint, "bool", Optional, "optional bool field_10 = 10;"},
 		{11, wire.KindFixed64, "fixed64", Singular, "fixed64 field_11 = 11;"},
 	} {
-		f := verdict(t, in, "p.Root", want.number)
+		f := fieldEvidence(t, in, "p.Root", want.number)
 		if f.Kind != want.kind || f.Type != want.typ || f.Label != want.label || f.P < 0.9 || f.Samples != 12 || f.Seen != 12 {
 			t.Errorf("%+v, want %+v", f, want)
 		}
@@ -116,7 +116,7 @@ func TestInferTraps(t *testing.T) {
 		for range c.times {
 			samples = append(samples, schematest.Tags(nil).Text(3, c.payload))
 		}
-		if f := verdict(t, inferAll(t, samples...), "p.Root", 3); f.Kind != c.want {
+		if f := fieldEvidence(t, inferAll(t, samples...), "p.Root", 3); f.Kind != c.want {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
@@ -129,10 +129,10 @@ func TestInferMap(t *testing.T) {
 		maps = append(maps, schematest.Tags(nil).Text(1, entry("alpha", i)).Text(1, entry("beta", 0)).Text(1, entry("gamma", 7)))
 		lists = append(lists, schematest.Tags(nil).Text(1, entry("same", i)).Text(1, entry("same", i+1)))
 	}
-	if f := verdict(t, inferAll(t, maps...), "p.Root", 1); f.Label != Map || f.Type != "map<string, int32>" || f.LabelP < 0.8 {
+	if f := fieldEvidence(t, inferAll(t, maps...), "p.Root", 1); f.Label != Map || f.Type != "map<string, int32>" || f.LabelP < 0.8 {
 		t.Errorf("%+v", f)
 	}
-	if f := verdict(t, inferAll(t, lists...), "p.Root", 1); f.Label != Repeated {
+	if f := fieldEvidence(t, inferAll(t, lists...), "p.Root", 1); f.Label != Repeated {
 		t.Errorf("keys repeat: %+v", f)
 	}
 }
@@ -155,11 +155,11 @@ func TestInferOneof(t *testing.T) {
 	}
 	in := inferAll(t, samples...)
 	for _, n := range []int32{1, 2, 4} {
-		if f := verdict(t, in, "p.Root", n); f.Oneof != "choice_1" {
+		if f := fieldEvidence(t, in, "p.Root", n); f.Oneof != "choice_1" {
 			t.Errorf("%+v", f)
 		}
 	}
-	if f := verdict(t, in, "p.Root", 9); f.Oneof != "" {
+	if f := fieldEvidence(t, in, "p.Root", 9); f.Oneof != "" {
 		t.Errorf("%+v", f)
 	}
 	if o := in.Schema.Message("p.Root").Oneofs().ByName("choice_1"); o == nil || o.Fields().Len() != 3 {
@@ -167,7 +167,7 @@ func TestInferOneof(t *testing.T) {
 	}
 	// One message with two of them is proof.
 	both := append(slices.Clone(samples), schematest.Tags(nil).Text(1, "").Text(2, "").Text(4, "x"))
-	if f := verdict(t, inferAll(t, both...), "p.Root", 1); f.Oneof != "" {
+	if f := fieldEvidence(t, inferAll(t, both...), "p.Root", 1); f.Oneof != "" {
 		t.Errorf("%+v", f)
 	}
 	inferAll(t, free...)
@@ -216,7 +216,7 @@ func TestInferSaysWhatItLeavesOut(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, must(in.Text()))
 		}
 	}
-	if f := verdict(t, in, "p.Root", 3); f.Kind != wire.KindGroup {
+	if f := fieldEvidence(t, in, "p.Root", 3); f.Kind != wire.KindGroup {
 		t.Errorf("%+v", f)
 	}
 }
@@ -258,7 +258,7 @@ func TestInferWellKnown(t *testing.T) {
 				samples = append(samples, schematest.Tags(nil).Text(2, string(c.make(i))).Varint(9, i))
 			}
 			in := inferAll(t, samples...)
-			if f := verdict(t, in, "p.Root", 2); f.Type != c.want {
+			if f := fieldEvidence(t, in, "p.Root", 2); f.Type != c.want {
 				t.Errorf("read as %s, p %.2f\n%s", f.Type, f.TypeP, must(in.Text()))
 			}
 			if imported := strings.Contains(must(in.Text()), "import \"google/protobuf/"); imported != strings.HasPrefix(c.want, "google.") {
@@ -284,11 +284,11 @@ func TestInferSaysWhatValuesAre(t *testing.T) {
 	}
 	in := inferAll(t, samples...)
 	for n, want := range map[int32]string{1: "always a UUID", 2: "always a URL", 3: "always JSON by its ends", 4: "always a time as in RFC 3339"} {
-		if f := verdict(t, in, "p.Root", n); !strings.HasSuffix(f.Note, want) || !strings.Contains(must(in.Text()), want) {
+		if f := fieldEvidence(t, in, "p.Root", n); !strings.HasSuffix(f.Note, want) || !strings.Contains(must(in.Text()), want) {
 			t.Errorf("field %d: %q, want %q", n, f.Note, want)
 		}
 	}
-	if f := verdict(t, in, "p.Root", 5); strings.Contains(f.Note, "always") {
+	if f := fieldEvidence(t, in, "p.Root", 5); strings.Contains(f.Note, "always") {
 		t.Errorf("%q", f.Note)
 	}
 }

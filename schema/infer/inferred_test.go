@@ -68,7 +68,7 @@ func TestChosen(t *testing.T) {
 		{7, "bool", 1, "chosen as bool"},
 		{8, "", 0, "chosen as packed double, which not all of its values can be"},
 	} {
-		v := verdict(t, in, "p.MResponse", c.number)
+		v := fieldEvidence(t, in, "p.MResponse", c.number)
 		if c.typ != "" && v.Type != c.typ || v.P < c.p || !strings.Contains(v.Note, c.note) && c.number != 4 {
 			t.Errorf("field %d: %+v", c.number, v)
 		}
@@ -86,11 +86,11 @@ func TestExamples(t *testing.T) {
 	}
 	in := inferAll(t, samples...)
 	for number, want := range map[int32]string{1: `only "`, 5: `as "src/file`, 7: "only 2, 3, 4"} {
-		if v := verdict(t, in, "p.Root", number); !strings.Contains(v.Note, want) {
+		if v := fieldEvidence(t, in, "p.Root", number); !strings.Contains(v.Note, want) {
 			t.Errorf("field %d: %q, want %q", number, v.Note, want)
 		}
 	}
-	if v := verdict(t, in, "p.Root", 1); !strings.Contains(v.Note, `"auto"`) || !strings.Contains(v.Note, `"fast"`) {
+	if v := fieldEvidence(t, in, "p.Root", 1); !strings.Contains(v.Note, `"auto"`) || !strings.Contains(v.Note, `"fast"`) {
 		t.Errorf("%q", v.Note)
 	}
 	var file bytes.Buffer
@@ -169,7 +169,7 @@ func TestSupposedTypes(t *testing.T) {
 	}
 	in := inferAll(t, samples...)
 	for number, want := range map[int32]string{1: "google.rpc.Status", 2: "google.protobuf.FieldMask", 3: "google.protobuf.StringValue"} {
-		v := verdict(t, in, "p.Root", number)
+		v := fieldEvidence(t, in, "p.Root", number)
 		if v.Known == nil || v.Known.Name != want || v.Known.P <= 0 || v.Known.P > 0.9 || !strings.Contains(must(in.Text()), want) {
 			t.Errorf("field %d: %+v\n%s", number, v, must(in.Text()))
 		}
@@ -216,10 +216,10 @@ func TestExamplesOfMany(t *testing.T) {
 	}
 	b = b.Text(2, "alone").Text(2, "alone")
 	in := inferAll(t, b)
-	if v := verdict(t, in, "p.Root", 1); strings.Contains(v.Note, "always") {
+	if v := fieldEvidence(t, in, "p.Root", 1); strings.Contains(v.Note, "always") {
 		t.Errorf("%q", v.Note)
 	}
-	if v := verdict(t, in, "p.Root", 2); !strings.Contains(v.Note, `always "alone"`) {
+	if v := fieldEvidence(t, in, "p.Root", 2); !strings.Contains(v.Note, `always "alone"`) {
 		t.Errorf("%q", v.Note)
 	}
 }

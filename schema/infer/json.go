@@ -12,7 +12,7 @@ import (
 )
 
 // evidenceFormat is the version of Evidence's own JSON. It is not that of the
-// contract's evidence list, which is made of verdicts (Inferred.WriteEvidence).
+// contract's evidence list, which is made of FieldEvidence (Inferred.WriteEvidence).
 const evidenceFormat = 2
 
 // maxEvidenceBytes bounds the JSON that ReadEvidence takes; 100,000 fields need a tenth of it.
@@ -55,7 +55,7 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	}
 	var list struct {
 		evidenceDoc
-		Evidence *evidenceDoc `json:"evidence"` // beside the list of verdicts
+		Evidence *evidenceDoc `json:"evidence"` // beside the list of fields
 	}
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil, fmt.Errorf("schema: evidence: %w", err)

@@ -23,7 +23,7 @@ const (
 // Seen twice in one message is proof of a repeated field. Never seen twice is
 // weak proof of the contrary, weaker for messages, of which lists are made.
 // A zero that was written proves explicit presence: proto3 leaves zeros out.
-func labelOf(f *kind.Field, v kind.Verdict, fresh float64, h habit) (label string, p float64) {
+func labelOf(f *kind.Field, v kind.Judgement, fresh float64, h habit) (label string, p float64) {
 	if v.Kind == wire.KindPacked {
 		return Repeated, v.P
 	}
@@ -103,9 +103,9 @@ func (g *graph) habits() habit {
 			if f.Most > 1 {
 				many++
 			}
-			if f.verdict.Kind != wire.KindMessage && f.verdict.Kind != wire.KindPacked && !c.entry {
+			if f.judgement.Kind != wire.KindMessage && f.judgement.Kind != wire.KindPacked && !c.entry {
 				scalars++
-				if zerosOf(f.Field, f.verdict.Kind) > 0 {
+				if zerosOf(f.Field, f.judgement.Kind) > 0 {
 					zeros++
 				}
 			}
@@ -121,7 +121,7 @@ func (g *graph) habits() habit {
 func mapOdds(f *kind.Field, key, value *classField, h habit) float64 {
 	l := f.Len
 	numbers := key.Len == nil && value.Len == nil
-	zeros := zerosOf(key.Field, key.verdict.Kind) + zerosOf(value.Field, value.verdict.Kind)
+	zeros := zerosOf(key.Field, key.judgement.Kind) + zerosOf(value.Field, value.judgement.Kind)
 	pairs := float64(l.Ascending + l.Descending)
 	unsorted := float64(l.Descending) > 0.2*pairs
 	odds := -0.3 + math.Min(0.15*float64(f.Occurs), 1.8)
@@ -152,8 +152,8 @@ func mapOdds(f *kind.Field, key, value *classField, h habit) float64 {
 // A name that stands elsewhere too, and is no key there, is a name here.
 func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h habit, plain float64) float64 {
 	odds := -3.5
-	if key.verdict.Kind == wire.KindString {
-		switch value.verdict.Kind {
+	if key.judgement.Kind == wire.KindString {
+		switch value.judgement.Kind {
 		case wire.KindString:
 			odds = 0.2
 		case wire.KindMessage:
@@ -165,7 +165,7 @@ func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h habit
 	if !h.single {
 		odds -= 0.4 + 0.5*math.Log(max(float64(f.Seen)*fresh, 1))
 	}
-	if zeros := zerosOf(key.Field, key.verdict.Kind) + zerosOf(value.Field, value.verdict.Kind); zeros > 0 && !h.zeros {
+	if zeros := zerosOf(key.Field, key.judgement.Kind) + zerosOf(value.Field, value.judgement.Kind); zeros > 0 && !h.zeros {
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
 	}
 	if plain > 0 {
@@ -201,7 +201,7 @@ func (g *graph) vocabulary() vocabulary {
 	for _, c := range reached {
 		for _, n := range c.numbers {
 			f := c.fields[n]
-			if f.Len == nil || f.verdict.Kind != wire.KindString || n == 1 && c.isPair() {
+			if f.Len == nil || f.judgement.Kind != wire.KindString || n == 1 && c.isPair() {
 				continue
 			}
 			for _, it := range f.Len.Values.Items {

@@ -16,7 +16,7 @@ func pair(key, value string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), value)
 }
 
-// inferOf infers the root R of samples and returns the verdicts by field number.
+// inferOf infers the root R of samples and returns the evidence by field number.
 func inferOf(t *testing.T, samples ...[]byte) map[int32]FieldEvidence {
 	t.Helper()
 	ev := NewEvidence()

@@ -17,7 +17,7 @@ func entryFields(f *classField) (key, value *classField, ok bool) {
 		return nil, nil, false
 	}
 	key, value = kid.fields[1], kid.fields[2]
-	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil {
+	if key.Most > 1 || value.Most > 1 || key.judgement.Odd+value.judgement.Odd > 0 || value.group != nil {
 		return nil, nil, false
 	}
 	return key, value, true
@@ -25,7 +25,7 @@ func entryFields(f *classField) (key, value *classField, ok bool) {
 
 // unpackedValue is how a map's value is read, which cannot be packed, and by how
 // much the evidence for a map changes with that.
-func unpackedValue(v kind.Verdict) (kind.Verdict, float64) {
+func unpackedValue(v kind.Judgement) (kind.Judgement, float64) {
 	if v.Kind != wire.KindPacked {
 		return v, 0
 	}
@@ -41,13 +41,13 @@ func unpackedValue(v kind.Verdict) (kind.Verdict, float64) {
 
 // mapKeyType is the type of a map's key, "" where it can be none.
 func mapKeyType(key *classField, fresh float64) string {
-	switch key.verdict.Kind {
+	switch key.judgement.Kind {
 	case wire.KindString:
 		return "string"
 	case wire.KindVarint:
-		return kind.NumberTypeOf(key.Field, key.verdict, kind.Use{Number: 1, Fresh: fresh, Key: true}).Name
+		return kind.NumberTypeOf(key.Field, key.judgement, kind.Use{Number: 1, Fresh: fresh, Key: true}).Name
 	case wire.KindFixed32, wire.KindFixed64:
-		if typ := kind.NumberType(key.Field, key.verdict).Name; typ != "double" && typ != "float" {
+		if typ := kind.NumberType(key.Field, key.judgement).Name; typ != "double" && typ != "float" {
 			return typ
 		}
 	}
@@ -67,7 +67,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	} else {
 		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit, w.texts.share(key))
 	}
-	of, change := unpackedValue(value.verdict)
+	of, change := unpackedValue(value.judgement)
 	odds += change
 
 	p := round(1 / (1 + math.Exp(-odds)))

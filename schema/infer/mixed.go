@@ -59,8 +59,8 @@ func (c *class) mixture() *Mixture {
 	m := &Mixture{Samples: c.samples}
 	for _, n := range c.numbers {
 		f := c.fields[n]
-		if odd := f.verdict.Odd; odd > 0 && float64(odd) >= leastConflicts*float64(f.Occurs) {
-			m.Conflicts = append(m.Conflicts, conflict{n, f.verdict.Kind, f.Occurs - odd, odd})
+		if odd := f.judgement.Odd; odd > 0 && float64(odd) >= leastConflicts*float64(f.Occurs) {
+			m.Conflicts = append(m.Conflicts, conflict{n, f.judgement.Kind, f.Occurs - odd, odd})
 		}
 	}
 	m.Sets = c.sets()

@@ -171,7 +171,7 @@ func (c *chooser) score(g *group, all []int32) float64 {
 		if c.late[n] == 1 {
 			odds += lateOdds
 		}
-		if !c.habit.zeros && zerosOf(f.Field, f.verdict.Kind) > 0 {
+		if !c.habit.zeros && zerosOf(f.Field, f.judgement.Kind) > 0 {
 			odds += explicitZero
 		}
 	}

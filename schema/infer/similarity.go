@@ -51,7 +51,7 @@ func similarity(a, b *class) float64 {
 			continue
 		}
 		shared++
-		if x.verdict.Kind != y.verdict.Kind && !(x.kid != nil && y.kid != nil) {
+		if x.judgement.Kind != y.judgement.Kind && !(x.kid != nil && y.kid != nil) {
 			score -= 3
 			continue
 		}

@@ -92,7 +92,7 @@ func (ts trials) includes(pair [2]*class) bool {
 // joinFields reports whether two fields can be one, and what that one is.
 func joinFields(f, g trialField, underWay bool) (trialField, bool) {
 	x, y := f.field, g.field
-	if x.verdict.Odd > 0 || y.verdict.Odd > 0 || x.group != nil || y.group != nil {
+	if x.judgement.Odd > 0 || y.judgement.Odd > 0 || x.group != nil || y.group != nil {
 		return f, false
 	}
 	message := f.message || g.message
@@ -116,7 +116,7 @@ func joinFields(f, g trialField, underWay bool) (trialField, bool) {
 // readings differ, the one seen more often must not be refuted by the other's
 // payloads, and the other must be in doubt.
 func sameKind(x, y *classField, underWay bool) bool {
-	if x.verdict.Kind == y.verdict.Kind && x.verdict.Element == y.verdict.Element {
+	if x.judgement.Kind == y.judgement.Kind && x.judgement.Element == y.judgement.Element {
 		return true
 	}
 	if y.Seen > x.Seen {
@@ -125,7 +125,7 @@ func sameKind(x, y *classField, underWay bool) bool {
 	if x.Len == nil || y.Len == nil || x.Len.N != x.Occurs || y.Len.N != y.Occurs {
 		return false // numbers, or numbers among payloads
 	}
-	return (underWay || y.verdict.P < weakP) && !refutes(y.Len, x.verdict)
+	return (underWay || y.judgement.P < weakP) && !refutes(y.Len, x.judgement)
 }
 
 // weakP is the probability below which a reading may be overruled by that of
@@ -133,7 +133,7 @@ func sameKind(x, y *classField, underWay bool) bool {
 const weakP = 0.97
 
 // refutes reports whether some payload cannot be of the kind.
-func refutes(l *kind.Payloads, v kind.Verdict) bool {
+func refutes(l *kind.Payloads, v kind.Judgement) bool {
 	switch v.Kind {
 	case wire.KindString:
 		return l.NotText

@@ -119,9 +119,9 @@ type classIndex struct {
 func (x *classIndex) feature(c *class, n int32) feature {
 	f := c.fields[n]
 	if x.byKids && f.kid != nil && f.likely() {
-		return feature{n, f.verdict.Kind, f.kid.find().id}
+		return feature{n, f.judgement.Kind, f.kid.find().id}
 	}
-	return feature{n, f.verdict.Kind, 0}
+	return feature{n, f.judgement.Kind, 0}
 }
 
 // hasEnough reports whether c has enough fields to be compared with others.

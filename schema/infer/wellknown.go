@@ -97,7 +97,7 @@ func (c *class) only(numbers ...int32) bool {
 		for _, m := range numbers {
 			found = found || m == n
 		}
-		if !found || f.Most > 1 || f.verdict.Odd > 0 || f.group != nil {
+		if !found || f.Most > 1 || f.judgement.Odd > 0 || f.group != nil {
 			return false
 		}
 	}
@@ -107,7 +107,7 @@ func (c *class) only(numbers ...int32) bool {
 // varintsOf returns the varints of a field that has nothing else.
 func (c *class) varintsOf(n int32) *kind.Varints {
 	f := c.fields[n]
-	if f == nil || f.verdict.Kind != wire.KindVarint || f.Varint == nil || f.Varint.N != f.Occurs {
+	if f == nil || f.judgement.Kind != wire.KindVarint || f.Varint == nil || f.Varint.N != f.Occurs {
 		return nil
 	}
 	return f.Varint
@@ -203,7 +203,7 @@ func isAny(c *class) bool {
 // JSON's, of which two kinds at least were seen.
 func isStruct(c *class) bool {
 	f := c.fields[1]
-	if len(c.numbers) != 1 || f == nil || f.kid == nil || f.verdict.Kind != wire.KindMessage || f.verdict.Odd > 0 || f.Len.NotMap {
+	if len(c.numbers) != 1 || f == nil || f.kid == nil || f.judgement.Kind != wire.KindMessage || f.judgement.Odd > 0 || f.Len.NotMap {
 		return false
 	}
 	entry := c.fields[1].kid.find()
@@ -211,7 +211,7 @@ func isStruct(c *class) bool {
 		return false
 	}
 	key, value := entry.fields[1], entry.fields[2]
-	return key.verdict.Kind == wire.KindString && value.kid != nil && value.verdict.Kind == wire.KindMessage && isValue(value.kid.find(), c)
+	return key.judgement.Kind == wire.KindString && value.kid != nil && value.judgement.Kind == wire.KindMessage && isValue(value.kid.find(), c)
 }
 
 // isValue reports whether v has always exactly one of a Value's fields, and has
@@ -235,13 +235,13 @@ func isValue(v, of *class) bool {
 func isFieldOfValue(n int32, f *classField, v, of *class) bool {
 	switch n {
 	case 1: // null_value
-		return f.verdict.Kind == wire.KindVarint && f.Varint.Max == 0
+		return f.judgement.Kind == wire.KindVarint && f.Varint.Max == 0
 	case 2: // number_value
-		return f.verdict.Kind == wire.KindFixed64
+		return f.judgement.Kind == wire.KindFixed64
 	case 3: // string_value
 		return f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
 	case 4: // bool_value
-		return f.verdict.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
+		return f.judgement.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
 	case 5: // struct_value, which may be empty
 		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && (f.kid.find() == of || structLike(f.kid.find(), v)))
 	case 6: // list_value
@@ -268,7 +268,7 @@ func valueLike(c, v *class) bool {
 		return true
 	}
 	for _, n := range c.numbers {
-		if n > 6 || v.fields[n] != nil && v.fields[n].verdict.Kind != c.fields[n].verdict.Kind && v.fields[n].kid == nil {
+		if n > 6 || v.fields[n] != nil && v.fields[n].judgement.Kind != c.fields[n].judgement.Kind && v.fields[n].kid == nil {
 			return false
 		}
 	}

@@ -44,11 +44,11 @@ func (c *class) isStatus() bool {
 	for _, n := range c.numbers {
 		f := c.fields[n]
 		switch {
-		case f.verdict.Odd > 0:
+		case f.judgement.Odd > 0:
 			return false
-		case n == 1 && (f.verdict.Kind != wire.KindVarint || f.Varint.Max > mostCode || f.Varint.Negative > 0):
+		case n == 1 && (f.judgement.Kind != wire.KindVarint || f.Varint.Max > mostCode || f.Varint.Negative > 0):
 			return false
-		case n == 2 && f.verdict.Kind != wire.KindString, n > 3:
+		case n == 2 && f.judgement.Kind != wire.KindString, n > 3:
 			return false
 		}
 	}
@@ -58,7 +58,7 @@ func (c *class) isStatus() bool {
 // isMask reports whether c is nothing but names as they stand in masks.
 func (c *class) isMask() bool {
 	f := c.fields[1]
-	if len(c.numbers) != 1 || f == nil || f.verdict.Kind != wire.KindString || f.verdict.Odd > 0 {
+	if len(c.numbers) != 1 || f == nil || f.judgement.Kind != wire.KindString || f.judgement.Odd > 0 {
 		return false
 	}
 	list, _ := f.Len.Examples()
@@ -78,7 +78,7 @@ func (c *class) wrapped() string {
 	if !c.only(1) || f == nil {
 		return ""
 	}
-	switch f.verdict.Kind {
+	switch f.judgement.Kind {
 	case wire.KindString:
 		return "StringValue"
 	case wire.KindBytes:
@@ -90,7 +90,7 @@ func (c *class) wrapped() string {
 	return map[string]string{
 		"bool": "BoolValue", "int32": "Int32Value", "int64": "Int64Value", "uint32": "UInt32Value", "uint64": "UInt64Value",
 		"float": "FloatValue", "double": "DoubleValue",
-	}[kind.NumberTypeOf(f.Field, f.verdict, kind.Use{Number: 1, Fresh: c.fresh()}).Name]
+	}[kind.NumberTypeOf(f.Field, f.judgement, kind.Use{Number: 1, Fresh: c.fresh()}).Name]
 }
 
 // A knownType is a type of protobuf's own that a message may be of.

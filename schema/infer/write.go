@@ -14,7 +14,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// A writer writes one file of definitions and the verdicts about its fields.
+// A writer writes one file of definitions and the judgements of its fields.
 type writer struct {
 	*plan
 	strings.Builder
@@ -128,7 +128,7 @@ func typeName(parent string, number int32) string {
 	return UpperFirst(fmt.Sprintf("%sField%d", parent, number))
 }
 
-// A declared field is what is written of a field, and its verdict.
+// A declared field is what is written of a field, and the judgement of it.
 type declared struct {
 	FieldEvidence
 	number   int32
@@ -178,7 +178,7 @@ func (w *writer) declareFields(c *class) ([]*declared, []choice) {
 		if d.Oneof == "" {
 			d.alsoSettle(d.settleLabel(c.fields[d.number]))
 		}
-		d.comment = append(d.describe(c.fields[d.number].verdict), d.comment...)
+		d.comment = append(d.describe(c.fields[d.number].judgement), d.comment...)
 	}
 	return fields, oneofs
 }
@@ -272,7 +272,7 @@ func (w *writer) field(d *declared, indent string) {
 // declare decides how a field of c is declared.
 func (w *writer) declare(c *class, number int32) *declared {
 	f := c.fields[number]
-	v := f.verdict
+	v := f.judgement
 	full := strings.TrimPrefix(w.pkg+"."+c.name, ".")
 	d := &declared{number: number, FieldEvidence: FieldEvidence{
 		Message: full, Number: number, Samples: c.samples, Seen: f.Seen, Occurrences: f.Occurs,
@@ -322,12 +322,12 @@ func (w *writer) declare(c *class, number int32) *declared {
 }
 
 // numberType is the type of a field of numbers, within its message.
-func (c *class) numberType(number int32) kind.TypeVerdict {
+func (c *class) numberType(number int32) kind.TypeEstimate {
 	f := c.fields[number]
 	if c.known.name == timestampType && number == 2 {
-		return kind.TypeVerdict{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), Settle: "a time that is no whole second"}
+		return kind.TypeEstimate{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), Settle: "a time that is no whole second"}
 	}
-	return kind.NumberTypeOf(f.Field, f.verdict, kind.Use{Number: number, Fresh: c.fresh()})
+	return kind.NumberTypeOf(f.Field, f.judgement, kind.Use{Number: number, Fresh: c.fresh()})
 }
 
 // Below these a field's comment says what would settle the doubt.
@@ -339,7 +339,7 @@ const (
 )
 
 // describe writes the field's comment.
-func (d *declared) describe(v kind.Verdict) []string {
+func (d *declared) describe(v kind.Judgement) []string {
 	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
 	if d.Occurrences > d.Seen {
 		line += fmt.Sprintf(", %d times", d.Occurrences)
@@ -404,13 +404,13 @@ func settleMessage(f *classField) string {
 	switch {
 	case f.Len.Empty == f.Len.N:
 		return "a payload that is not empty"
-	case f.verdict.P < 0.95:
+	case f.judgement.P < 0.95:
 		return "a payload that is no message, or more samples"
 	}
 	return ""
 }
 
-func settlePayload(f *classField, v kind.Verdict) string {
+func settlePayload(f *classField, v kind.Judgement) string {
 	switch {
 	case v.Kind == wire.KindString:
 		return "a payload that is no UTF-8 would make it bytes"

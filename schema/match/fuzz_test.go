@@ -27,7 +27,7 @@ func FuzzMatch(f *testing.F) {
 			again.Candidates[i].Bits, r.Candidates[i].Bits = 0, 0
 			again.Candidates[i].P, r.Candidates[i].P = 0, 0
 		}
-		if again.Verdict != r.Verdict || again.Possible != r.Possible || !reflect.DeepEqual(again.Candidates, r.Candidates) {
+		if again.Conclusion != r.Conclusion || again.Possible != r.Possible || !reflect.DeepEqual(again.Candidates, r.Candidates) {
 			t.Errorf("%x %x: the order of samples shows", a, b)
 		}
 	})

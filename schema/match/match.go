@@ -38,26 +38,26 @@ type Sample struct {
 	Node int32
 }
 
-// A Verdict says how much a result tells.
-type Verdict string
+// A Conclusion says how much a result tells.
+type Conclusion string
 
 const (
 	// one type, by a margin
-	Matched Verdict = "match"
+	Matched Conclusion = "match"
 
 	// a few types that the samples do not tell apart
-	Tied Verdict = "tie"
+	Tied Conclusion = "tie"
 
 	// too little to go by: empty, or what many types would hold
-	undecided Verdict = "undecided"
+	undecided Conclusion = "undecided"
 
 	// no type that explains more than half
-	NoMatch Verdict = "none"
+	NoMatch Conclusion = "none"
 )
 
 // A Result is the types that samples may be of, the best first.
 type Result struct {
-	Verdict Verdict `json:"verdict"`
+	Conclusion Conclusion `json:"verdict"`
 
 	// given
 	Samples int `json:"samples"`
@@ -282,8 +282,8 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 	}
 	r.Possible += len(possible)
 	ranked(r, possible, top, sum)
-	r.Verdict = verdict(r, fields)
-	if r.Verdict == Tied {
+	r.Conclusion = conclusion(r, fields)
+	if r.Conclusion == Tied {
 		var tied []*typ
 		for _, row := range possible[:r.Candidates[0].Ties+1] {
 			tied = append(tied, row.ty)
@@ -313,7 +313,7 @@ func ranked(r *Result, possible []*row, top int, sum float64) {
 	}
 }
 
-func verdict(r *Result, fields bool) Verdict {
+func conclusion(r *Result, fields bool) Conclusion {
 	if len(r.Candidates) == 0 {
 		return NoMatch
 	}
@@ -333,9 +333,9 @@ func verdict(r *Result, fields bool) Verdict {
 	return Matched
 }
 
-// FullName is the name of the best candidate, if the verdict is Matched.
+// FullName is the name of the best candidate, if the conclusion is Matched.
 func (r *Result) FullName() protoreflect.FullName {
-	if r.Verdict != Matched {
+	if r.Conclusion != Matched {
 		return ""
 	}
 	return protoreflect.FullName(r.Candidates[0].Message)

@@ -102,10 +102,10 @@ func TestVetoes(t *testing.T) {
 func TestRanks(t *testing.T) {
 	m := New(load(t, vetoProto), Options{Top: 20})
 	for _, c := range []struct {
-		name    string
-		data    [][]byte
-		verdict Verdict
-		best    string
+		name       string
+		data       [][]byte
+		conclusion Conclusion
+		best       string
 	}{
 		{"two numbers", [][]byte{tags(nil).varint(1, 300).varint(2, 5)}, Matched, "a.Both"},
 		{"a message inside", [][]byte{tags(nil).text(1, string(tags(nil).varint(1, 5).text(2, "hello there")))}, Matched, "a.Sub"},
@@ -116,8 +116,8 @@ func TestRanks(t *testing.T) {
 		{"no such field", [][]byte{tags(nil).text(99, "hello")}, NoMatch, ""},
 	} {
 		r := m.Match(samples(c.data...))
-		if r.Verdict != c.verdict || c.best != "" && (len(r.Candidates) == 0 || r.Candidates[0].Message != c.best) {
-			t.Errorf("%s: %s, want %s %s: %+v", c.name, r.Verdict, c.verdict, c.best, r.Candidates)
+		if r.Conclusion != c.conclusion || c.best != "" && (len(r.Candidates) == 0 || r.Candidates[0].Message != c.best) {
+			t.Errorf("%s: %s, want %s %s: %+v", c.name, r.Conclusion, c.conclusion, c.best, r.Candidates)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestRanks(t *testing.T) {
 func TestTiesAreNamed(t *testing.T) {
 	s := load(t, `message A { string v = 1; int32 n = 2; } message B { string w = 1; int32 n = 2; } message C { string v = 1; string n = 2; }`)
 	r := New(s, Options{}).Match(samples(tags(nil).text(1, "hello").varint(2, 3)))
-	if r.Verdict != Tied || r.Candidates[0].Ties != 1 || r.Candidates[1].Rank != 1 || r.Candidates[0].P > 0.5 || r.FullName() != "" {
+	if r.Conclusion != Tied || r.Candidates[0].Ties != 1 || r.Candidates[1].Rank != 1 || r.Candidates[0].P > 0.5 || r.FullName() != "" {
 		t.Errorf("%+v", r)
 	}
 	if len(r.Vetoed) != 1 || r.Vetoed[0].Message != "a.C" {
@@ -143,7 +143,7 @@ func TestTiesAreNamed(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&many, "message M%d { string v = 1; }\n", i)
 	}
-	if r = New(load(t, many.String()), Options{}).Match(samples(tags(nil).text(1, "x"))); r.Verdict != undecided || r.Candidates[0].Ties != 29 {
+	if r = New(load(t, many.String()), Options{}).Match(samples(tags(nil).text(1, "x"))); r.Conclusion != undecided || r.Candidates[0].Ties != 29 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -155,7 +155,7 @@ func TestPoolingDecides(t *testing.T) {
 	if r := m.Match(samples(one, one, one)); r.Distinct != 1 || r.Samples != 3 || r.Candidates[0].Message != "a.Flag" || r.Possible != 2 {
 		t.Errorf("%+v", r)
 	}
-	if r := m.Match(samples(one, tags(nil).varint(1, 2))); r.Verdict != Matched || r.Candidates[0].Message != "a.Number" {
+	if r := m.Match(samples(one, tags(nil).varint(1, 2))); r.Conclusion != Matched || r.Candidates[0].Message != "a.Number" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -183,8 +183,8 @@ func TestExplicitContext(t *testing.T) {
 	for _, c := range r.Candidates {
 		found = found || c.Message == "agent.v1.RequestContext" && c.Bytes == r.Bytes
 	}
-	if !found || r.Verdict == Matched && r.Candidates[0].Message != "agent.v1.RequestContext" {
-		t.Errorf("%s: %+v", r.Verdict, r.Candidates[:min(8, len(r.Candidates))])
+	if !found || r.Conclusion == Matched && r.Candidates[0].Message != "agent.v1.RequestContext" {
+		t.Errorf("%s: %+v", r.Conclusion, r.Candidates[:min(8, len(r.Candidates))])
 	}
 
 	// Beside the misreading, both are named, and which of them it is stays open.
@@ -193,8 +193,8 @@ func TestExplicitContext(t *testing.T) {
 		message ExplicitContext { string a = 1; repeated FileContext files = 2; string b = 4; }
 		message FileContext { string path = 1; string content = 2; }`)
 	r = New(both, Options{}).Match(list)
-	if r.Verdict != Tied || r.Candidates[0].Ties != 1 || r.Candidates[0].Message != "a.ExplicitContext" || r.Candidates[1].Message != "a.RequestContext" {
-		t.Errorf("%s %+v", r.Verdict, r.Candidates)
+	if r.Conclusion != Tied || r.Candidates[0].Ties != 1 || r.Candidates[0].Message != "a.ExplicitContext" || r.Candidates[1].Message != "a.RequestContext" {
+		t.Errorf("%s %+v", r.Conclusion, r.Candidates)
 	}
 }
 
@@ -301,7 +301,7 @@ func (g maker) value(fd protoreflect.FieldDescriptor, depth int) protoreflect.Va
 // A figure is how often types were found.
 type figure struct {
 	types, first, tied, near int // tied: among those of rank 1; near: of rank 3 or better
-	sure, right              int // verdict match, and that is true
+	sure, right              int // concluded to match, and that is true
 	ties                     int // other types of rank 1, of all results together
 	off                      float64
 }
@@ -346,7 +346,7 @@ func evaluate(t testing.TB, s *schema.Schema, each int, full float64) (f figure)
 		if len(res.Candidates) > 0 {
 			f.ties += res.Candidates[0].Ties
 		}
-		if res.Verdict == Matched {
+		if res.Conclusion == Matched {
 			f.sure++
 			if i == 0 {
 				f.right++

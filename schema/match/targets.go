@@ -171,7 +171,7 @@ func (ts *Targets) addSample(name targetName, frame string, s Sample) {
 // addBelow adds the places that a result leaves open.
 func (ts *Targets) addBelow(t *Target, r *Result) {
 	md := ts.defs.Message(string(r.FullName()))
-	if md == nil && (r.Verdict != NoMatch || strings.Count(t.Path, ".") >= maxDeepening) {
+	if md == nil && (r.Conclusion != NoMatch || strings.Count(t.Path, ".") >= maxDeepening) {
 		return
 	}
 	for _, s := range t.samples {

@@ -20,7 +20,7 @@ func targetFrame(ts *Targets, method, address string, data []byte, chosen bool) 
 	ts.AddFrame(ex, f, address, chosen)
 }
 
-// names are the places that are matched, with their first verdict.
+// names are the places that are matched, with their first conclusion.
 func names(ts *Targets, m *Matcher) (list []string) {
 	for t, r := range ts.Match(m) {
 		list = append(list, t.In+" "+t.Path+" "+string(r.FullName()))

@@ -42,11 +42,3 @@ func ListenLoopback(addr string) (net.Listener, error) {
 	}
 	return ln, nil
 }
-
-type ListeningEvent struct {
-	V     int    `json:"v"`
-	Event string `json:"event"`
-	Proxy string `json:"proxy,omitempty"`
-	URL   string `json:"url,omitempty"`
-	CA    string `json:"ca"`
-}

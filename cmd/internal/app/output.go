@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/cmd/internal/contract"
 	"unwire/decode/text"
 	"unwire/proto"
 	"unwire/replay/credential"
@@ -21,6 +22,11 @@ import (
 // PrintJSON writes v as one line of JSON Lines on stdout.
 func (a *App) PrintJSON(v any) error {
 	return NewLineEncoder(a.Out).Encode(v)
+}
+
+// Print writes an object of the contract as one line of JSON Lines on stdout.
+func (a *App) Print(o contract.Object) error {
+	return contract.NewEncoder(a.Out).Encode(o)
 }
 
 // NewLineEncoder writes JSON Lines.

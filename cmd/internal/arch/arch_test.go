@@ -179,12 +179,20 @@ var table = map[string]row{
 		why:     "the local server speaks the definitions in proto/",
 	},
 	"proto": {imports: []string{"captures/profile"}, why: "definitions are data, and so is the profile of the service that they are of"},
+	"cmd/internal/contract": {
+		imports: []string{"captures", "captures/", "decode", "decode/", "mitm", "replay", "replay/", "schema", "schema/"},
+		why:     "the JSON that is printed is the libraries' results, whoever prints them",
+	},
+	"cmd/internal/query": {
+		imports: []string{"captures", "captures/", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		why:     "answers questions about captures for every surface, and knows none of these",
+	},
 	"cmd/internal/app": {
-		imports: []string{"captures", "captures/", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
 		why:     "what a run of the program is knows no command",
 	},
 	"cmd/internal/render": {
-		imports: []string{"captures", "cmd/internal/app", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
 	},
 	"cmd": {

@@ -290,8 +290,8 @@ func TestFallbackIsOneStream(t *testing.T) {
 func (r *recorder) replay(s *schema.Schema, c *conversation.Conversation) {
 	r.t.Helper()
 	res, live := r.send(s, c.ID, time.Minute)
-	if res.Verdict != replay.Same || res.Code != "ok" || res.Origin != replay.FromServer {
-		r.t.Fatalf("%s %s %s: %s %+v", res.Verdict, res.Origin, res.Code, res.Message, res.Diff)
+	if res.Comparison != replay.Same || res.Code != "ok" || res.Origin != replay.FromServer {
+		r.t.Fatalf("%s %s %s: %s %+v", res.Comparison, res.Origin, res.Code, res.Message, res.Diff)
 	}
 	ups := spoken(r.t, s, c.Exchange)
 	if res.Sent-res.Beats != ups || live == nil || live.RequestID == c.RequestID || len(live.Appends) != res.Sent {
@@ -402,8 +402,8 @@ func TestFallbackOutOfOrder(t *testing.T) {
 	// The missing one carried the tool's result: the server waits for it in vain,
 	// and not for a number that never comes.
 	res, live := r.send(s, id, time.Second)
-	if res.Verdict == replay.Same || live == nil || len(anomalies(live)) != 0 {
-		t.Errorf("replayed: %s %s: %s; %+v", res.Verdict, res.Code, res.Message, live)
+	if res.Comparison == replay.Same || live == nil || len(anomalies(live)) != 0 {
+		t.Errorf("replayed: %s %s: %s; %+v", res.Comparison, res.Code, res.Message, live)
 	}
 }
 
@@ -423,11 +423,11 @@ func TestFallbackEdited(t *testing.T) {
 	r := newRecorder(t, editedScript)
 	id := r.turn(ClientOptions{Fallback: FallbackBinary, Prompt: "Say hello."}, nil)
 	for _, c := range []struct {
-		prompt  string
-		verdict replay.Verdict
-		origin  replay.Origin
-		code    string
-		wait    time.Duration
+		prompt     string
+		comparison replay.Comparison
+		origin     replay.Origin
+		code       string
+		wait       time.Duration
 	}{
 		{"Say hello twice.", replay.Same, replay.FromServer, "ok", time.Minute},
 		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted", time.Minute},
@@ -435,8 +435,8 @@ func TestFallbackEdited(t *testing.T) {
 		{"hang", "differs", "local", "deadline_exceeded", 3 * time.Second},
 	} {
 		res, live := r.send(s, id, c.wait, "run_request.action.user_message_action.user_message.text="+c.prompt)
-		if res.Verdict != c.verdict || res.Origin != c.origin || res.Code != c.code {
-			t.Errorf("%s: %s %s %s: %s", c.prompt, res.Verdict, res.Origin, res.Code, res.Message)
+		if res.Comparison != c.comparison || res.Origin != c.origin || res.Code != c.code {
+			t.Errorf("%s: %s %s %s: %s", c.prompt, res.Comparison, res.Origin, res.Code, res.Message)
 		}
 		if live == nil {
 			t.Errorf("%s: not recorded", c.prompt)
@@ -463,7 +463,7 @@ func TestFallbackDeclined(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, _ := r.send(s, id, time.Minute)
-	if res.Verdict != replay.Rejected || res.Origin != replay.FromServer || res.Code != "permission_denied" || res.Message != "append 0: not you" || res.Sent != 1 {
-		t.Errorf("%s %s %s: %s; %d sent", res.Verdict, res.Origin, res.Code, res.Message, res.Sent)
+	if res.Comparison != replay.Rejected || res.Origin != replay.FromServer || res.Code != "permission_denied" || res.Message != "append 0: not you" || res.Sent != 1 {
+		t.Errorf("%s %s %s: %s; %d sent", res.Comparison, res.Origin, res.Code, res.Message, res.Sent)
 	}
 }

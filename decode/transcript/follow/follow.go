@@ -107,7 +107,7 @@ func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 
 	r.addFrames(r.stream.Close())
 	r.ex.Call = r.stream.Call()
-	r.ex.Code, r.ex.Message = r.stream.Verdict()
+	r.ex.Code, r.ex.Message = r.stream.Status()
 	delete(f.running, id)
 	if f.o.Only != 0 && id != f.o.Only {
 		// What it is a piece of has more to say.

@@ -139,7 +139,7 @@ func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
 				m.method(fmt.Sprintf("Call%d", i), 1+i%6, int32(20+i%6), false)
 			}
 			server := startNode(t, version, m.set())
-			var sum verdict
+			var sum agreement
 			for _, method := range methods(m.files(t)) {
 				name := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
 				res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: true, Numbers: []probe.Range{{First: 1, Last: 40}}, Depth: 1})
@@ -164,7 +164,7 @@ func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
 	}
 }
 
-func (v *verdict) add(w verdict) {
+func (v *agreement) add(w agreement) {
 	v.fields, v.found, v.classed, v.wrong = v.fields+w.fields, v.found+w.found, v.classed+w.classed, v.wrong+w.wrong
 }
 

@@ -33,7 +33,7 @@ func walk(md protoreflect.MessageDescriptor, path string) protoreflect.MessageDe
 
 // compareAll holds all that was learnt against the definitions: its paths, and
 // the names that have no number.
-func compareAll(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (v verdict) {
+func compareAll(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (v agreement) {
 	t.Helper()
 	paths := map[string]bool{"": true}
 	for _, f := range res.Fields {
@@ -91,7 +91,7 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 	for _, server := range randomServers() {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
-			var sum verdict
+			var sum agreement
 			requests, visible, named, all, joined, nested, size := 0, 0, 0, 0, 0, 0, int64(0)
 			for seed := range seeds {
 				s := newRandomService(seed, 1+int(seed)%5, 18)

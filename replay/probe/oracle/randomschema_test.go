@@ -193,13 +193,13 @@ func classOf(f protoreflect.FieldDescriptor) probe.Class {
 	return probe.Varint
 }
 
-// A verdict counts how far a result agrees with the definitions.
-type verdict struct{ fields, found, classed, wrong int }
+// An agreement counts how far a result agrees with the definitions.
+type agreement struct{ fields, found, classed, wrong int }
 
 // compare holds what was learnt of one message against its definition.
-func compare(t *testing.T, res *probe.Result, path string, md protoreflect.MessageDescriptor) verdict {
+func compare(t *testing.T, res *probe.Result, path string, md protoreflect.MessageDescriptor) agreement {
 	t.Helper()
-	var v verdict
+	var v agreement
 	seen := map[int32]probe.Field{}
 	for _, f := range res.Fields {
 		if f.Path == path && f.Number != 0 {

@@ -99,7 +99,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	for i := range list.Exchanges {
 		l := inspect.NewListing(&list.Exchanges[i])
 		rows[i] = []string{
-			fmt.Sprintf("#%d", l.ID), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.Verdict(),
+			fmt.Sprintf("#%d", l.ID), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.Ending(),
 			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
 		}
 	}
@@ -192,7 +192,7 @@ func (r *demoReport) extracted(context.Context) error {
 			continue
 		}
 		seen[c.Role] = true
-		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, inspect.DirArrow(c.Dir), c.Path, inspect.ReasonLine(c.Reasons, 3)))
+		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, render.DirArrow(c.Dir), c.Path, render.Reasons(c.Reasons, 3)))
 	}
 	return nil
 }
@@ -319,7 +319,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		if edits == nil {
 			name = "unedited  "
 		}
-		r.line(r.app.Out, name+replaycmd.VerdictLine(result))
+		r.line(r.app.Out, name+replaycmd.ComparisonLine(result))
 		if edits != nil {
 			r.changes(result.Diff)
 		}

@@ -133,7 +133,7 @@ func lsTable(a *app.App, lines []listing) error {
 	for i, l := range lines {
 		rows[i] = []string{
 			strconv.FormatInt(l.ID, 10), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP,
-			strconv.Itoa(l.Status), l.Verdict(), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
+			strconv.Itoa(l.Status), l.Ending(), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
 			app.ByteSize(l.BytesUp), app.ByteSize(l.BytesDown), fmt.Sprintf("%.1f ms", l.DurationMS),
 		}
 		if joined {
@@ -165,8 +165,8 @@ func (l *listing) What() string {
 	return l.Method + " " + l.URL
 }
 
-// Verdict is the code, and how it ended where it did not end cleanly.
-func (l *listing) Verdict() string {
+// Ending is the code, and how it ended where it did not end cleanly.
+func (l *listing) Ending() string {
 	switch {
 	case l.Complete:
 		return l.Code

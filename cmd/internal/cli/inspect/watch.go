@@ -164,7 +164,7 @@ func followShow(ctx context.Context, a *app.App, addr app.Address, o showFlags) 
 		Ended: func(ex *captures.Exchange, s *decode.Stream) error {
 			turn(ex.ID)
 			printHeaders(a, w, "↓", "trailer ", ex.ResponseTrailers)
-			code, message := s.Verdict()
+			code, message := s.Status()
 			fmt.Fprintf(w, "%s\n", a.Out.Dim(fmt.Sprintf("%s · %s · %s", outcomeWord(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
 			if message != "" {
 				fmt.Fprintf(w, "message: %s\n", term.Clean(message))

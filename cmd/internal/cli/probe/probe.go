@@ -18,6 +18,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay/outbound"
@@ -272,7 +273,7 @@ func parseRanges(s string) ([]probe.Range, error) {
 
 func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(p)
+		return a.Print(&contract.ProbePlan{Plan: p})
 	}
 	_, err := fmt.Fprint(a.Out, p.Text())
 	return err
@@ -290,7 +291,7 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 	}
 	switch {
 	case f.json:
-		if err := a.PrintJSON(r); err != nil {
+		if err := a.Print(&contract.ProbeResult{Result: r}); err != nil {
 			return err
 		}
 	default:

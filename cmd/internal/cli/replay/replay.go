@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/inspect"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay"
@@ -147,10 +148,10 @@ func runReplay(ctx context.Context, a *app.App, addr app.Address, f ReplayFlags)
 		return err
 	}
 	sayHint(a, result, shown.URL)
-	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
+	if result.Comparison == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		sayIssuers(ctx, a, store, addr.Exchange)
 	}
-	return verdictStatus(result)
+	return comparisonStatus(result)
 }
 
 // showPlan shows what is going to be sent to another machine, and says what is amiss
@@ -161,7 +162,7 @@ func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, e
 	}
 	switch {
 	case f.dryRun && f.json:
-		return true, a.PrintJSON(plan)
+		return true, a.Print(&contract.ReplayPlan{Description: plan})
 	case f.dryRun:
 		return true, printPlan(a.Out, plan, f.Live)
 	case f.Live && plan.Refusal == "":
@@ -297,9 +298,9 @@ func Send(ctx context.Context, a *app.App, plan *replay.Plan, out string) (resul
 	return plan.Send(ctx, answers)
 }
 
-// verdictStatus maps a verdict to the exit status.
-func verdictStatus(r *replay.Result) error {
-	switch r.Verdict {
+// comparisonStatus maps a comparison to the exit status.
+func comparisonStatus(r *replay.Result) error {
+	switch r.Comparison {
 	case replay.Same:
 		return nil
 	case replay.Rejected:
@@ -314,9 +315,9 @@ func verdictStatus(r *replay.Result) error {
 
 func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
 	if f.json {
-		return a.PrintJSON(r)
+		return a.Print(&contract.ReplayResult{Result: r})
 	}
-	fmt.Fprintln(a.Out, a.Out.Bold(VerdictLine(r)))
+	fmt.Fprintln(a.Out, a.Out.Bold(ComparisonLine(r)))
 	for _, d := range r.Details {
 		fmt.Fprintf(a.Out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
@@ -340,7 +341,7 @@ func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
 // sayHint says what to do about a request that got no answer.
 func sayHint(a *app.App, r *replay.Result, url string) {
 	hint := ResultHint(r.Reason, url)
-	if r.Verdict == replay.Refused {
+	if r.Comparison == replay.Refused {
 		hint = "another host needs --live and --allow-host; --to sends it to a local server"
 	}
 	if hint != "" {
@@ -357,14 +358,14 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// VerdictLine says the verdict, and keeps apart what the server said from what
+// ComparisonLine reports the comparison, and keeps apart what the server said from what
 // we concluded.
-func VerdictLine(r *replay.Result) string {
-	s := string(r.Verdict)
+func ComparisonLine(r *replay.Result) string {
+	s := string(r.Comparison)
 	switch {
-	case r.Verdict == replay.Refused:
+	case r.Comparison == replay.Refused:
 		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
-	case r.Verdict == replay.NotSent:
+	case r.Comparison == replay.NotSent:
 		return "not sent: " + term.Clean(r.Message)
 	case r.Reason == outbound.NoAnswer:
 		return "no answer: " + term.Clean(r.Message)

@@ -38,10 +38,10 @@ func sendFirst(ctx context.Context, a *app.App, store *store.Store, id int64, f 
 		if err != nil {
 			return fmt.Errorf("exchange %d, to be sent first: %w", n, err)
 		}
-		a.Say("exchange %d, sent first: %s", n, VerdictLine(result))
-		if !result.Verdict.Answered() {
+		a.Say("exchange %d, sent first: %s", n, ComparisonLine(result))
+		if !result.Comparison.Answered() {
 			sayHint(a, result, shown.URL)
-			return verdictStatus(result)
+			return comparisonStatus(result)
 		}
 		result.LearnIDs(opts.Issued)
 		return nil

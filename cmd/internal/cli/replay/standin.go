@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/replay/standin"
 )
 
@@ -98,7 +99,7 @@ func ShutdownStandin(a *app.App, srv *standin.Server) {
 
 func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken bool) error {
 	if asJSON {
-		return a.PrintJSON(app.ListeningEvent{V: 1, Event: "listening", URL: url, CA: srv.CAFile})
+		return a.Print(&contract.Listening{Event: "listening", URL: url, CA: srv.CAFile})
 	}
 	fmt.Fprintf(a.Out, "%s\n", url)
 	a.Say("stand-in at %s; Ctrl-C ends it", url)

@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
@@ -141,12 +142,12 @@ func sayUnpaired(a *app.App, list []align.Unpaired, all bool) {
 func printAlignment(a *app.App, r *align.Report, asJSON bool) error {
 	if asJSON {
 		for _, j := range r.Joins {
-			if err := a.PrintJSON(j); err != nil {
+			if err := a.Print(&contract.FieldJoin{Join: j}); err != nil {
 				return err
 			}
 		}
 		for _, d := range r.Doubts {
-			if err := a.PrintJSON(d); err != nil {
+			if err := a.Print(&contract.FieldDoubt{Doubt: d}); err != nil {
 				return err
 			}
 		}

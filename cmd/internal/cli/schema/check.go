@@ -14,6 +14,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
 	"unwire/decode"
 	"unwire/proto"
@@ -95,7 +96,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	case f.html == "-":
 		a.Say("%s", ReportSummary(report))
 	case f.json:
-		err = report.WriteJSON(a.Out)
+		err = a.Print(&contract.SchemaCheck{Report: report})
 	default:
 		err = printReport(a, report)
 	}

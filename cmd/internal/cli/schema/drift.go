@@ -9,13 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/schema"
 	"unwire/schema/compare"
 )
-
-// outdated is what a line of `unwire drift` says of definitions that still are
-// as the old version is.
-const outdated = "outdated"
 
 func driftCommand(a *app.App) *cobra.Command {
 	var f schemaDiffFlags
@@ -84,7 +81,7 @@ func driftHint(err error) string {
 
 // markOutdated says of each change whether our definitions are still as the old
 // version is: whether they differ from the new one in the same way.
-func markOutdated(lines []schemaChangeLine, ours, now *schema.Schema) int {
+func markOutdated(lines []contract.SchemaChange, ours, now *schema.Schema) int {
 	type key struct {
 		change        compare.ChangeKind
 		kind          compare.ElementKind
@@ -97,7 +94,7 @@ func markOutdated(lines []schemaChangeLine, ours, now *schema.Schema) int {
 	n := 0
 	for i, l := range lines {
 		if open[key{l.Change.Change, l.Kind, l.Element, l.New}] {
-			lines[i].Proto = outdated
+			lines[i].Proto = contract.Outdated
 			n++
 		}
 	}

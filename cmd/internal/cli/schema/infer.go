@@ -17,6 +17,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
@@ -218,7 +219,15 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return check.WriteProposals(w, list) }
+	write := func(w io.Writer) error {
+		lines := contract.NewEncoder(w)
+		for _, p := range list {
+			if err := lines.Encode(&contract.FieldProposal{Proposal: p}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if f.out == "" || f.out == "-" {
 		err = write(a.Out)
 	} else {

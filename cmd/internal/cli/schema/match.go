@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
@@ -166,23 +167,12 @@ func sayNoTarget(a *app.App, ts *match.Targets, path string) error {
 	return app.Fail(app.ExitFinding, nil, "")
 }
 
-// A matchLine is a line of `unwire schema match --json`.
-type matchLine struct {
-	V int `json:"v"`
-	// the message that has the field, or the method with its direction; "" with --raw
-	Target  string   `json:"target"`
-	Path    string   `json:"path"`    // below it; "" for all of a frame
-	Message string   `json:"message"` // the best candidate's, if there is a match
-	Frames  []string `json:"frames"`  // the first of them
-	*match.Result
-}
-
 func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targets) error {
 	fits, first := false, true
 	for t, r := range ts.Match(match.New(defs, match.Options{Top: f.top})) {
-		fits = fits || r.Verdict != match.NoMatch
+		fits = fits || r.Conclusion != match.NoMatch
 		if f.json {
-			if err := a.PrintJSON(matchLine{1, t.In, t.Path, string(r.FullName()), t.Frames, r}); err != nil {
+			if err := a.Print(contract.NewSchemaMatch(t, r)); err != nil {
 				return err
 			}
 			continue
@@ -231,7 +221,7 @@ func listed(what string, list []string) string {
 }
 
 func verdictWords(r *match.Result) string {
-	switch r.Verdict {
+	switch r.Conclusion {
 	case match.Matched:
 		return "it is " + string(r.FullName())
 	case match.Tied:

@@ -10,24 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/compare"
 	"unwire/schema/extract"
 	"unwire/schema/interrupt"
 )
-
-// A schemaChangeLine is a line of `unwire schema diff --json`.
-type schemaChangeLine struct {
-	V int `json:"v"`
-	compare.Change
-	// exchanges that hold the element
-	Captures []string `json:"captures,omitempty"`
-	// files of experiments that hold it
-	Replays []string `json:"replays,omitempty"`
-	// of drift: whether our definitions are as the old version is
-	Proto string `json:"proto,omitempty"`
-}
 
 type schemaDiffFlags struct {
 	json     bool
@@ -108,9 +97,9 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	if err != nil {
 		return err
 	}
-	lines := make([]schemaChangeLine, len(changes))
+	lines := make([]contract.SchemaChange, len(changes))
 	for i, c := range changes {
-		lines[i] = schemaChangeLine{V: 1, Change: c}
+		lines[i] = contract.SchemaChange{Change: c}
 	}
 	if len(f.captures) > 0 {
 		t := compare.NewToucher(old, now, changes)
@@ -183,10 +172,10 @@ func sayPassed(a *app.App, s *schema.Schema) {
 	}
 }
 
-func printSchemaChanges(a *app.App, lines []schemaChangeLine, f schemaDiffFlags) error {
+func printSchemaChanges(a *app.App, lines []contract.SchemaChange, f schemaDiffFlags) error {
 	if f.json || f.format == "json" {
-		for _, l := range lines {
-			if err := a.PrintJSON(l); err != nil {
+		for i := range lines {
+			if err := a.Print(&lines[i]); err != nil {
 				return err
 			}
 		}
@@ -203,7 +192,7 @@ func printSchemaChanges(a *app.App, lines []schemaChangeLine, f schemaDiffFlags)
 	return err
 }
 
-func schemaChangesTable(a *app.App, lines []schemaChangeLine, f schemaDiffFlags) error {
+func schemaChangesTable(a *app.App, lines []contract.SchemaChange, f schemaDiffFlags) error {
 	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
 	if len(f.captures) > 0 {
 		header = append(header, "CAPTURES")
@@ -231,7 +220,7 @@ func schemaChangesTable(a *app.App, lines []schemaChangeLine, f schemaDiffFlags)
 }
 
 // schemaChangesMarkdown writes a section a kind of element.
-func schemaChangesMarkdown(a *app.App, lines []schemaChangeLine) error {
+func schemaChangesMarkdown(a *app.App, lines []contract.SchemaChange) error {
 	titles := map[compare.ElementKind]string{
 		compare.MethodElement: "Methods", compare.ServiceElement: "Services", compare.MessageElement: "Messages", compare.EnumElement: "Enums",
 		compare.OneofElement: "Oneofs", compare.FieldElement: "Fields", compare.ValueElement: "Enum values",
@@ -292,7 +281,7 @@ func breaksWords(b compare.Break) string {
 	return string(b)
 }
 
-func changesSummary(lines []schemaChangeLine) string {
+func changesSummary(lines []contract.SchemaChange) string {
 	if len(lines) == 0 {
 		return "no changes"
 	}

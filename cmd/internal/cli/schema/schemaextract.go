@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/schema/bundle"
 	"unwire/schema/extract"
@@ -67,27 +68,6 @@ unwire failed at a file: the file is listed, and the others are read.`,
 	return cmd
 }
 
-// extracted is the summary of one input.
-type extracted struct {
-	V          int              `json:"v"`
-	Input      string           `json:"input"`
-	Form       string           `json:"form"`
-	Messages   int              `json:"messages"`
-	Enums      int              `json:"enums"`
-	Services   int              `json:"services"`
-	Fields     int              `json:"fields"`
-	Unresolved []unresolvedJSON `json:"unresolved"`
-}
-
-type unresolvedJSON struct {
-	Element string `json:"element"`
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Offset  int    `json:"offset"`
-	Reason  string `json:"reason"`
-}
-
 func schemaExtract(ctx context.Context, a *app.App, f schemaExtractFlags, inputs []string) error {
 	x := schemaExtraction{App: a, schemaExtractFlags: f}
 	progress, done := extractProgress(a)
@@ -136,7 +116,7 @@ type schemaExtraction struct {
 	*app.App
 	schemaExtractFlags
 	sources []*extract.Source
-	lines   []extracted
+	lines   []contract.SchemaExtraction
 	faults  []*extract.Fault
 	total   int
 }
@@ -154,15 +134,15 @@ func (x *schemaExtraction) addInput(ctx context.Context, c *extract.Collector, i
 	}
 	n := alone.Count()
 	x.total += n.Messages + n.Enums + n.Services + len(alone.Imports)
-	line := extracted{
-		V: 1, Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
-		Unresolved: []unresolvedJSON{},
+	line := contract.SchemaExtraction{
+		Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
+		Unresolved: []contract.UnresolvedElement{},
 	}
 	for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
 		if u.Place.File == "" {
 			u.Place.File = input
 		}
-		line.Unresolved = append(line.Unresolved, unresolvedJSON{u.Element, u.Place.File, u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason})
+		line.Unresolved = append(line.Unresolved, contract.NewUnresolvedElement(u))
 		x.sayUnresolved(u)
 	}
 	x.sources, x.lines = append(x.sources, src), append(x.lines, line)
@@ -201,10 +181,10 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
-func printExtracted(a *app.App, lines []extracted, asJSON bool) error {
+func printExtracted(a *app.App, lines []contract.SchemaExtraction, asJSON bool) error {
 	if asJSON {
-		for _, l := range lines {
-			if err := a.PrintJSON(l); err != nil {
+		for i := range lines {
+			if err := a.Print(&lines[i]); err != nil {
 				return err
 			}
 		}

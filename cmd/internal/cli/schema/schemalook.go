@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/schema"
@@ -90,14 +91,6 @@ simple one that only one type has. With --deps, what it refers to follows.`,
 	return cmd
 }
 
-// A definitionLine is a line of `unwire schema print --json`.
-type definitionLine struct {
-	V       int    `json:"v"`
-	Element string `json:"element"`
-	File    string `json:"file"`
-	Text    string `json:"text"`
-}
-
 func schemaPrint(ctx context.Context, a *app.App, f lookFlags, what string, deps bool) error {
 	s, err := f.load(ctx)
 	if err != nil {
@@ -121,7 +114,7 @@ func schemaPrint(ctx context.Context, a *app.App, f lookFlags, what string, deps
 			if file, ok := d.(protoreflect.FileDescriptor); ok {
 				element = file.Path()
 			}
-			if err := a.PrintJSON(definitionLine{1, element, d.ParentFile().Path(), text}); err != nil {
+			if err := a.Print(&contract.Definition{Element: element, File: d.ParentFile().Path(), Text: text}); err != nil {
 				return err
 			}
 			continue
@@ -194,12 +187,6 @@ or a type, leaves out what does not begin with it.`,
 	return cmd
 }
 
-// A listingLine is a line of `unwire schema ls --json`.
-type listingLine struct {
-	V int `json:"v"`
-	compare.Listing
-}
-
 func schemaLs(ctx context.Context, a *app.App, f lookFlags, prefix, kind string) error {
 	switch compare.ElementKind(kind) {
 	case "", compare.ServiceElement, compare.MethodElement, compare.MessageElement, compare.EnumElement:
@@ -216,7 +203,7 @@ func schemaLs(ctx context.Context, a *app.App, f lookFlags, prefix, kind string)
 			continue
 		}
 		if f.json {
-			if err := a.PrintJSON(listingLine{1, l}); err != nil {
+			if err := a.Print(&contract.DefinitionListing{Listing: l}); err != nil {
 				return err
 			}
 			continue
@@ -259,12 +246,6 @@ The exit status is 1 where nothing is found.`,
 	return cmd
 }
 
-// A hitLine is a line of `unwire schema find --json`.
-type hitLine struct {
-	V int `json:"v"`
-	compare.Hit
-}
-
 func schemaFind(ctx context.Context, a *app.App, f lookFlags, query string, top int) error {
 	s, err := f.load(ctx)
 	if err != nil {
@@ -277,7 +258,7 @@ func schemaFind(ctx context.Context, a *app.App, f lookFlags, query string, top 
 	var rows [][]string
 	for _, h := range hits {
 		if f.json {
-			if err := a.PrintJSON(hitLine{1, h}); err != nil {
+			if err := a.Print(&contract.DefinitionHit{Hit: h}); err != nil {
 				return err
 			}
 			continue
@@ -322,12 +303,6 @@ the fields of that number that are of the type.`,
 	return cmd
 }
 
-// A refLine is a line of `unwire schema refs --json`.
-type refLine struct {
-	V int `json:"v"`
-	compare.Ref
-}
-
 func schemaRefs(ctx context.Context, a *app.App, f lookFlags, what string, number int32) error {
 	s, err := f.load(ctx)
 	if err != nil {
@@ -356,7 +331,7 @@ func schemaRefs(ctx context.Context, a *app.App, f lookFlags, what string, numbe
 		}
 		found++
 		if f.json {
-			if err := a.PrintJSON(refLine{1, r}); err != nil {
+			if err := a.Print(&contract.DefinitionRef{Ref: r}); err != nil {
 				return err
 			}
 			continue

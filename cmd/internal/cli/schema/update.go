@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/align"
@@ -20,12 +21,6 @@ import (
 	"unwire/schema/update"
 	"unwire/schema/update/source"
 )
-
-// An updateLine is a line of `unwire schema update --json`.
-type updateLine struct {
-	V int `json:"v"`
-	update.Change
-}
 
 type UpdateFlags struct {
 	dir, version, date, name string
@@ -139,7 +134,7 @@ func runUpdate(ctx context.Context, a *app.App, f UpdateFlags) error {
 func printUpdate(a *app.App, r *update.Result, f UpdateFlags) error {
 	if f.json {
 		for _, c := range r.Changes {
-			if err := a.PrintJSON(updateLine{1, c}); err != nil {
+			if err := a.Print(&contract.SchemaUpdate{Change: c}); err != nil {
 				return err
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"unwire/decode/envelope"
 )
 
-// Verdict returns how the call ended: "ok" or a code's name, with the message
+// Status returns how the call ended: "ok" or a code's name, with the message
 // of an error. The code is "" while it is not known, and where the answer ended
 // without telling, which clients take for a lost connection.
 //
@@ -15,7 +15,7 @@ import (
 // or trailer frame or the error body, the gRPC status in trailers or headers;
 // and only without these what a client concludes from the HTTP status.
 // Source: RESEARCH.md#errors
-func (s *Stream) Verdict() (code, message string) {
+func (s *Stream) Status() (code, message string) {
 	if s.end != nil {
 		return s.ended(s.end)
 	}

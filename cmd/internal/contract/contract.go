@@ -1,0 +1,48 @@
+// Package contract holds the JSON objects that the commands print, one type for each
+// kind of line. Scripts rely on their members: a member is added, and never renamed,
+// removed or given another meaning.
+//
+// Results of the libraries go in, lines of JSON come out. An object that is a
+// library's result embeds that type, so that a concept has one type; the members that
+// only the command line knows, such as a file's name, stand beside it. The annotated
+// field, which is also read back, is the type of package field.
+package contract
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// An Object is a type of this package that is printed as a line.
+type Object interface {
+	setVersion()
+}
+
+// A version is the first member of every object.
+type version struct {
+	V int `json:"v"`
+}
+
+func (v *version) setVersion() { v.V = 1 }
+
+// An escapedVersion is the version of objects in whose strings <, > and & are escaped,
+// as package json does by default.
+type escapedVersion struct{ version }
+
+func (*escapedVersion) escapesHTML() {}
+
+// An Encoder writes JSON Lines.
+type Encoder struct{ lines *json.Encoder }
+
+// NewEncoder returns an Encoder that writes to w.
+func NewEncoder(w io.Writer) Encoder {
+	return Encoder{json.NewEncoder(w)}
+}
+
+// Encode writes an object as one line, with the contract's version.
+func (e Encoder) Encode(o Object) error {
+	o.setVersion()
+	_, escaped := o.(interface{ escapesHTML() })
+	e.lines.SetEscapeHTML(escaped)
+	return e.lines.Encode(o)
+}
