@@ -23,7 +23,9 @@ import (
 
 // Options says how a capture is written. The zero value is what a recorder wants.
 type Options struct {
-	Redactor    *redact.Redactor // rules for secrets; nil: the default ones, with those of Profile
+	// Redactor has the rules for secrets; nil has the default ones, and those of Profile.
+	Redactor *redact.Redactor
+
 	Profile     *profile.Profile // the recorded service's; may be nil
 	KeepSecrets bool             // record everything as it passed, secrets too
 
