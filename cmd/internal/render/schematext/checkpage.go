@@ -73,12 +73,12 @@ type excerpt struct {
 	finding *pageFinding
 }
 
-// A FrameReader calls do with the frames of addresses, in any order. What it reads must
+// A frameReader calls do with the frames of addresses, in any order. What it reads must
 // have no secrets.
-type FrameReader func(ctx context.Context, addresses []string, do func(address string, ex *decode.Exchange, f *decode.Frame)) error
+type frameReader func(ctx context.Context, addresses []string, do func(address string, ex *decode.Exchange, f *decode.Frame)) error
 
 // NewCheckPage makes the page of a report on captures against definitions.
-func NewCheckPage(ctx context.Context, r *check.Report, inputs []string, defs *schema.Schema, read FrameReader) (*CheckPage, error) {
+func NewCheckPage(ctx context.Context, r *check.Report, inputs []string, defs *schema.Schema, read frameReader) (*CheckPage, error) {
 	p := checkPageData{
 		Clean: r.Clean(), Summary: CheckSummary(r), Inputs: inputs, Report: r, Findings: pageFindings(r),
 		Methods: methodRows(r), Messages: typeRows(r),
