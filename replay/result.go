@@ -56,7 +56,6 @@ const (
 
 // A Result is how a replay went. Secrets do not occur in it.
 type Result struct {
-	V          int        `json:"v"`
 	Comparison Comparison `json:"verdict"`
 	Origin     Origin     `json:"origin"`
 	// "ok", a code's name, or "" where the answer has none
@@ -111,7 +110,7 @@ func (r *Result) ConnectCode() int {
 // refused is the result of a plan that may not be carried out.
 func (p *Plan) refused(err error) *Result {
 	return &Result{
-		V: 1, Comparison: Refused, Origin: fromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
+		Comparison: Refused, Origin: fromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
 		Refreshed: []string{}, Diff: []diff.Change{},
 	}
 }
@@ -126,7 +125,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r := &Result{
-		V: 1, Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
+		Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
 		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
 		links: p.links, live: answer, down: p.types[captures.Down],
 	}

@@ -50,7 +50,6 @@ type verifiedField struct {
 
 // A Verification is what a server's parser made of a request's definition.
 type Verification struct {
-	V           int     `json:"v"`
 	Method      string  `json:"method"`
 	Request     string  `json:"request"` // full name, by the definitions
 	RequestType string  `json:"request_type"`

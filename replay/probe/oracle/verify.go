@@ -32,7 +32,7 @@ func Verify(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, er
 
 	d, res := o.Definition(), o.NewResult()
 	err = verify(ctx, c, &o, d, res)
-	out := &probe.Verification{V: 1, Method: o.Method, Request: string(o.Request.FullName())}
+	out := &probe.Verification{Method: o.Method, Request: string(o.Request.FullName())}
 	return out, out.Conclude(c, d, res, err)
 }
 
@@ -55,7 +55,6 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 // A VerifyPlan says what Verify would send first, before it is known which
 // runtime answers.
 type VerifyPlan struct {
-	V       int      `json:"v"`
 	URL     string   `json:"url"`
 	Request string   `json:"request"`
 	Fields  int      `json:"fields"`
@@ -82,7 +81,7 @@ func NewVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 		esRequests += "; with protobuf-es 2 one more a text"
 	}
 	return &VerifyPlan{
-		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
+		URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
 		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
 		Steps: []step{
 			{probe.ES1, esRequests, "class and label of every field; text from bytes in protobuf-es 2"},

@@ -193,7 +193,7 @@ func (r *demoReport) extracted(context.Context) error {
 			continue
 		}
 		seen[c.Role] = true
-		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, inspect.DirArrow(c.Dir), c.Path, inspect.ReasonLine(c.Reasons, 3)))
+		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, render.DirArrow(c.Dir), c.Path, render.Reasons(c.Reasons, 3)))
 	}
 	return nil
 }

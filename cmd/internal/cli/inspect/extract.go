@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
@@ -157,7 +158,7 @@ func (e *extraction) one(ex *decode.Exchange) error {
 		return nil
 	}
 	w := bufio.NewWriter(e.Out)
-	e.printTranscript(w, ex, contract.NewTranscript(ex.ID, tr, e.defs))
+	render.Transcript(e.Out, w, ex, contract.NewTranscript(ex.ID, tr, e.defs), e.top)
 	return w.Flush()
 }
 

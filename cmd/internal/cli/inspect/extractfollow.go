@@ -131,7 +131,7 @@ func (f *follower) print(u *follow.Update) error {
 		if f.last != 0 {
 			fmt.Fprintln(f.Out)
 		}
-		f.Say("#%d %s", u.Exchange.ID, term.Clean(callName(u.Exchange)))
+		f.Say("#%d %s", u.Exchange.ID, term.Clean(u.Exchange.CallName()))
 		if f.last = u.Exchange.ID; !u.Reset && u.Before != "" {
 			more = "… " + more
 		}

@@ -16,6 +16,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
@@ -258,7 +259,7 @@ func parseRanges(s string) ([]probe.Range, error) {
 
 func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(p)
+		return a.Print(&contract.ProbePlan{Plan: p})
 	}
 	_, err := fmt.Fprint(a.Out, p.Text())
 	return err
@@ -276,7 +277,7 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 	}
 	switch {
 	case f.json:
-		if err := a.PrintJSON(r); err != nil {
+		if err := a.Print(&contract.ProbeResult{Result: r}); err != nil {
 			return err
 		}
 	default:

@@ -18,6 +18,7 @@ import (
 	xterm "golang.org/x/term"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/trust"
 	"unwire/mitm/ca"
 )
@@ -55,12 +56,7 @@ func showCA(a *app.App, asJSON bool) error {
 	cert := ca.Certificate()
 	print := fmt.Sprintf("%x", sha256.Sum256(cert.Raw))
 	if asJSON {
-		return a.PrintJSON(struct {
-			V        int    `json:"v"`
-			File     string `json:"file"`
-			SHA256   string `json:"sha256"`
-			NotAfter string `json:"not_after"`
-		}{1, ca.CertFile(), print, cert.NotAfter.Format("2006-01-02")})
+		return a.Print(&contract.CA{File: ca.CertFile(), SHA256: print, NotAfter: cert.NotAfter.Format("2006-01-02")})
 	}
 	fmt.Fprintf(a.Out, "%s\n", ca.CertFile())
 	a.Say("SHA-256 %s, valid until %s", print, cert.NotAfter.Format("2006-01-02"))

@@ -323,16 +323,8 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 	a.Say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
 	if json {
 		// stdout may be gone: the traffic goes on
-		_ = a.PrintJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused})
+		_ = a.Print(&contract.RouteConflict{Event: "route-conflict", Port: c.Port, To: c.To, Refused: c.Refused})
 	}
-}
-
-type routeConflictEvent struct {
-	V       int    `json:"v"`
-	Event   string `json:"event"`
-	Port    int    `json:"port"`
-	To      string `json:"to"`
-	Refused string `json:"refused"`
 }
 
 func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
@@ -395,17 +387,10 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, r
 		return n, err
 	}
 	if f.json {
-		return n, a.PrintJSON(struct {
-			V          int      `json:"v"`
-			Event      string   `json:"event"`
-			File       string   `json:"file"`
-			Exchanges  int      `json:"exchanges"`
-			Incomplete int      `json:"incomplete"`
-			Files      []string `json:"files"`
-
-			UnsearchedExchanges int   `json:"unsearched_exchanges"`
-			UnsearchedBytes     int64 `json:"unsearched_bytes"`
-		}{1, "ended", f.Out, n, unfinished, files, f.Unsearched.exchanges, f.Unsearched.bytes})
+		return n, a.Print(&contract.Ended{
+			Event: "ended", File: f.Out, Exchanges: n, Incomplete: unfinished, Files: files,
+			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
+		})
 	}
 	where := f.Out
 	if len(files) > 1 {

@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/credential"
@@ -45,18 +46,6 @@ type suiteFlags struct {
 type lesson struct {
 	*replay.Lesson
 	err error
-}
-
-// An experimentLine is a line of `unwire replay suite --json`.
-type experimentLine struct {
-	V     int    `json:"v"`
-	File  string `json:"file"`
-	About string `json:"about,omitempty"`
-	OK    bool   `json:"ok"`
-	// expectations that were not met, or why it was not run
-	Failed   []string       `json:"failed"`
-	Result   *replay.Result `json:"result,omitempty"`
-	Duration float64        `json:"duration_ms"`
 }
 
 func replaySuiteCommand(a *app.App) *cobra.Command {
@@ -148,7 +137,7 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
-	lines := make([]experimentLine, 0, len(files))
+	lines := make([]contract.Experiment, 0, len(files))
 	for _, file := range files {
 		line := runExperiment(ctx, file, f, opts, answers)
 		if ctx.Err() != nil {
@@ -156,7 +145,7 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 		}
 		lines = append(lines, line)
 		if f.json {
-			if err := a.PrintJSON(line); err != nil {
+			if err := a.Print(&line); err != nil {
 				return err
 			}
 		}
@@ -167,7 +156,7 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 		}
 	}
 	saySuiteHints(a, lines)
-	if slices.ContainsFunc(lines, func(l experimentLine) bool { return !l.OK }) {
+	if slices.ContainsFunc(lines, func(l contract.Experiment) bool { return !l.OK }) {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
@@ -175,7 +164,7 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 
 // saySuiteHints says, once for each reason, what to do where experiments got no
 // answer that they expected.
-func saySuiteHints(a *app.App, lines []experimentLine) {
+func saySuiteHints(a *app.App, lines []contract.Experiment) {
 	said := map[outbound.Reason]bool{}
 	for _, l := range lines {
 		if l.OK || l.Result == nil || said[l.Result.Reason] {
@@ -229,9 +218,9 @@ func startStandin(a *app.App, script []byte, opts *ReplaySettings, credentials s
 	return stop, nil
 }
 
-func runExperiment(ctx context.Context, file string, f suiteFlags, opts ReplaySettings, answers *store.Store) experimentLine {
+func runExperiment(ctx context.Context, file string, f suiteFlags, opts ReplaySettings, answers *store.Store) contract.Experiment {
 	start := time.Now()
-	line := experimentLine{V: 1, File: filepath.Base(file), Failed: []string{}}
+	line := contract.Experiment{File: filepath.Base(file), Failed: []string{}}
 	x, result, err := sendExperiment(ctx, file, f, opts, answers)
 	line.Duration = float64(time.Since(start).Microseconds()) / 1000
 	if x != nil {
@@ -241,7 +230,7 @@ func runExperiment(ctx context.Context, file string, f suiteFlags, opts ReplaySe
 		line.Failed = append(line.Failed, err.Error())
 		return line
 	}
-	line.Result = result
+	line.Result = &contract.ReplayResult{Result: result}
 	line.Failed = append(line.Failed, x.Check(result)...)
 	line.OK = len(line.Failed) == 0
 	return line
@@ -336,7 +325,7 @@ func (f *suiteFlags) lesson(ctx context.Context, store *store.Store, path string
 	return l.Lesson, l.err
 }
 
-func printSuite(a *app.App, lines []experimentLine, format string) error {
+func printSuite(a *app.App, lines []contract.Experiment, format string) error {
 	switch format {
 	case "table":
 		var rows [][]string
@@ -389,7 +378,7 @@ type (
 	}
 )
 
-func printJUnit(a *app.App, lines []experimentLine) error {
+func printJUnit(a *app.App, lines []contract.Experiment) error {
 	suite := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
 	for _, l := range lines {
 		c := junitCase{Class: "unwire.replay", Name: strings.TrimSuffix(l.File+": "+l.About, ": "), Seconds: fmt.Sprintf("%.3f", l.Duration/1000)}

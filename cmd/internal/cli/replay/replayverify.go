@@ -17,6 +17,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay/outbound"
@@ -337,7 +338,7 @@ func (r *verifyRun) verify(ctx context.Context, call *verifyCall) error {
 	}
 	r.left -= v.Requests - v.Resumed
 	if r.rows = append(r.rows, verifyRows(v, r.all)...); r.json {
-		if err := r.PrintJSON(v); err != nil {
+		if err := r.Print(&contract.Verification{Verification: v}); err != nil {
 			return err
 		}
 	}
@@ -379,7 +380,7 @@ const shownBody = 4 << 10
 
 func printVerifyPlan(a *app.App, out *term.Output, p *oracle.VerifyPlan, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(p)
+		return a.Print(&contract.VerifyPlan{VerifyPlan: p})
 	}
 	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
 	for _, h := range p.Headers {

@@ -1,4 +1,4 @@
-package inspect
+package render
 
 import (
 	"fmt"
@@ -18,21 +18,21 @@ const (
 	maxShownResult = 600  // of a tool's result or a prompt of the system
 )
 
-// printTranscript prints who said what, and the candidates.
-func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *contract.Transcript) {
-	fmt.Fprintf(w, "%s\n", e.Out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(callName(ex)))))
+// Transcript writes who said what in an exchange, and the top candidates.
+func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract.Transcript, top int) {
+	fmt.Fprintf(w, "%s\n", out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(ex.CallName()))))
 	for _, t := range tr.Turns {
-		e.printTurn(w, tr.Tools, t)
+		turn(out, w, tr.Tools, t)
 	}
 	if tr.Usage != nil {
-		e.printUsage(w, tr.Usage)
+		usage(out, w, tr.Usage)
 	}
 	switch {
 	case tr.Error != nil:
 		if tr.Answer == "" {
 			fmt.Fprintf(w, "  no answer; it ended in %s: %s\n", term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
 		} else {
-			fmt.Fprintf(w, "%s  %s: %s\n", e.Out.Red("Error"), term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+			fmt.Fprintf(w, "%s  %s: %s\n", out.Red("Error"), term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
 		}
 		for _, d := range tr.Error.Details {
 			fmt.Fprintf(w, "  %s %s\n", term.Clean(d.Type), term.Clean(d.Text))
@@ -41,21 +41,21 @@ func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *contr
 		fmt.Fprintln(w, "  no answer found")
 	}
 	if len(tr.Candidates) > 0 {
-		fmt.Fprintf(w, "%s\n", e.Out.Bold("Candidates"))
+		fmt.Fprintf(w, "%s\n", out.Bold("Candidates"))
 	}
 	for i, c := range tr.Candidates {
-		if i == e.top {
-			fmt.Fprintf(w, "  … %d more (--top)\n", len(tr.Candidates)-e.top)
+		if i == top {
+			fmt.Fprintf(w, "  … %d more (--top)\n", len(tr.Candidates)-top)
 			break
 		}
 		fmt.Fprintf(w, "  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
 			frameSpan(c.Frames), term.Cut(strconv.Quote(term.Clean(c.Text)), 60))
-		fmt.Fprintf(w, "      %s\n", e.Out.Dim(ReasonLine(c.Reasons, 4)))
+		fmt.Fprintf(w, "      %s\n", out.Dim(Reasons(c.Reasons, 4)))
 	}
 	fmt.Fprintln(w)
 }
 
-// turnNames are the headings of a transcript.
+// turnName is the heading of a turn.
 func turnName(r transcript.Role) string {
 	switch r {
 	case transcript.User:
@@ -68,33 +68,33 @@ func turnName(r transcript.Role) string {
 	return string(r)
 }
 
-func (e *extraction) printTurn(w io.Writer, tools []transcript.Tool, t transcript.Turn) {
-	place := e.Out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
+func turn(out *term.Output, w io.Writer, tools []transcript.Tool, t transcript.Turn) {
+	place := out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
 	if t.Tool == 0 {
-		fmt.Fprintf(w, "%s  %s\n%s\n", e.Out.Bold(turnName(t.Role)), place, indent(shorten(t.Text, maxShownTurn), "  "))
+		fmt.Fprintf(w, "%s  %s\n%s\n", out.Bold(turnName(t.Role)), place, indent(shorten(t.Text, maxShownTurn), "  "))
 		return
 	}
 	tool := tools[t.Tool-1]
 	if len(tool.Frames) == 0 {
-		fmt.Fprintf(w, "%s  %s\n", e.Out.Bold("Tool result, of no call that was seen"), e.Out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
+		fmt.Fprintf(w, "%s  %s\n", out.Bold("Tool result, of no call that was seen"), out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
 	} else {
 		name := ""
 		if tool.Name != "" {
 			name = " " + term.Clean(tool.Name)
 		}
-		fmt.Fprintf(w, "%s%s  %s\n%s\n", e.Out.Bold("Tool call"), name, place, indent(shorten(tool.Arguments, maxShownResult), "  "))
+		fmt.Fprintf(w, "%s%s  %s\n%s\n", out.Bold("Tool call"), name, place, indent(shorten(tool.Arguments, maxShownResult), "  "))
 	}
 	if tool.Result != "" {
 		how := ""
 		if tool.Paired == "order" {
 			how = " (by order)"
 		}
-		fmt.Fprintf(w, "  %s\n%s\n", e.Out.Dim(fmt.Sprintf("→ result%s  %s %s  %s", how, DirArrow(tool.ResultDir), term.Clean(tool.ResultPath), frameSpan(tool.ResultFrames))),
+		fmt.Fprintf(w, "  %s\n%s\n", out.Dim(fmt.Sprintf("→ result%s  %s %s  %s", how, DirArrow(tool.ResultDir), term.Clean(tool.ResultPath), frameSpan(tool.ResultFrames))),
 			indent(shorten(tool.Result, maxShownResult), "    "))
 	}
 }
 
-func (e *extraction) printUsage(w io.Writer, u *transcript.Usage) {
+func usage(out *term.Output, w io.Writer, u *transcript.Usage) {
 	var parts []string
 	for _, n := range []struct {
 		name  string
@@ -108,7 +108,7 @@ func (e *extraction) printUsage(w io.Writer, u *transcript.Usage) {
 	if !u.Named {
 		note = "; concluded from place and size"
 	}
-	fmt.Fprintf(w, "%s  %s  %s\n", e.Out.Bold("Usage"), strings.Join(parts, " · "), e.Out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note)))
+	fmt.Fprintf(w, "%s  %s  %s\n", out.Bold("Usage"), strings.Join(parts, " · "), out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note)))
 }
 
 // shorten cuts a text to its first runes and says how much is missing.
@@ -118,21 +118,6 @@ func shorten(s string, n int) string {
 		return string(r)
 	}
 	return fmt.Sprintf("%s… (%d bytes)", string(r[:min(len(r), n)]), len(s))
-}
-
-// callName is the RPC, or method and URL where there is none.
-func callName(ex *decode.Exchange) string {
-	if ex.Service != "" {
-		return ex.Service + "/" + ex.RPC
-	}
-	return ex.Method + " " + ex.URL
-}
-
-func DirArrow(dir string) string {
-	if dir == captures.Up.String() {
-		return "↑"
-	}
-	return "↓"
 }
 
 // frameSpan names frames shortly: "frame 3", "frames 3…17 (9)".
@@ -146,8 +131,8 @@ func frameSpan(frames []int) string {
 	return fmt.Sprintf("frames %d…%d (%d)", frames[0], frames[len(frames)-1], len(frames))
 }
 
-// ReasonLine lists the weightiest reasons.
-func ReasonLine(reasons []transcript.Reason, top int) string {
+// Reasons lists the top reasons, which are the weightiest, on one line.
+func Reasons(reasons []transcript.Reason, top int) string {
 	parts := make([]string, 0, top)
 	for i, r := range reasons {
 		if i == top {
@@ -161,4 +146,12 @@ func ReasonLine(reasons []transcript.Reason, top int) string {
 
 func indent(s, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
+}
+
+// DirArrow is the arrow of a direction that is named "up" or "down".
+func DirArrow(dir string) string {
+	if dir == captures.Up.String() {
+		return Arrow(captures.Up)
+	}
+	return Arrow(captures.Down)
 }
