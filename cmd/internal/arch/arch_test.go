@@ -195,6 +195,10 @@ var table = map[string]row{
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
 	},
+	"cmd/internal/render/schematext": {
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term", "decode", "decode/", "schema", "schema/"},
+		why:     "prints what the packages below schema return",
+	},
 	"cmd": {
 		imports: []string{"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
 		why:     "the command line calls every library, and no library calls it",
