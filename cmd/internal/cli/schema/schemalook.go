@@ -80,7 +80,7 @@ func schemaPrintCommand(a *app.App) *cobra.Command {
 		Long: `print writes the text of one definition as its source has it, comments and all;
 of a descriptor set, as a .proto file would have it. TYPE is a full name, or a
 simple one that only one type has. With --deps, what it refers to follows.`,
-		Example: "  unwire schema print agent.v1.AgentRunRequest\n  unwire schema print --deps TextDeltaUpdate\n  unwire schema print agent/v1/agent.proto",
+		Example: "  unwire schema print " + proto.AgentPackage + ".AgentRunRequest\n  unwire schema print --deps TextDeltaUpdate\n  unwire schema print agent/v1/agent.proto",
 		Args:    app.ExactArgs("TYPE|FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return schemaPrint(cmd.Context(), a, f, args[0], deps)
@@ -172,7 +172,7 @@ func schemaLsCommand(a *app.App) *cobra.Command {
 		Long: `ls lists what definitions hold: of each service, method, message and enum its
 name, how many methods, fields or values it has, and its file. PREFIX, a package
 or a type, leaves out what does not begin with it.`,
-		Example: "  unwire schema ls\n  unwire schema ls agent.v1 --kind method\n  unwire schema ls --proto old.binpb --json",
+		Example: "  unwire schema ls\n  unwire schema ls " + proto.AgentPackage + " --kind method\n  unwire schema ls --proto old.binpb --json",
 		Args:    app.ArgsBetween(0, "PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := ""
@@ -271,7 +271,7 @@ func schemaRefsCommand(a *app.App) *cobra.Command {
 		Long: `refs lists the fields and methods that use a message or an enum. With --number N
 it lists the fields of that number, of all messages, with their types; with both,
 the fields of that number that are of the type.`,
-		Example: "  unwire schema refs agent.v1.TextDeltaUpdate\n  unwire schema refs --number 13",
+		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --number 13",
 		Args:    app.ArgsBetween(0, "TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && number == 0 {
