@@ -27,7 +27,6 @@ var stillNamed = map[string]int{
 	"cmd/internal/cli/replay/credentials.go":  2,
 	"cmd/internal/cli/replay/replayflags.go":  1,
 	"cmd/internal/cli/replay/replayverify.go": 1,
-	"cmd/internal/cli/schema/schemalook.go":   3,
 	"decode/transcript/class.go":              1,
 }
 
