@@ -33,7 +33,7 @@ type verifyFlags struct {
 	rate                                                 float64
 }
 
-func replayVerifyCommand(a *app.App) *cobra.Command {
+func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify --proto DIR F.uwc [ID]",
@@ -70,7 +70,7 @@ refused.`,
 			if f.Live && !cmd.Flags().Changed("budget") {
 				f.budget = liveVerifyBudget
 			}
-			return replayVerify(cmd.Context(), a, addr, &f)
+			return runVerify(cmd.Context(), a, addr, &f)
 		},
 	}
 	flags := cmd.Flags()
@@ -119,7 +119,7 @@ const liveVerifyBudget = 200
 // maxSeen is how many exchanges of a method are looked into for wire types.
 const maxSeen = 50
 
-func replayVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
+func runVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
 	if f.standin && f.To != "" {
 		return app.Usagef("--standin and --to both say which server to ask")
 	}
