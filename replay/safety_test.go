@@ -145,7 +145,7 @@ func TestSecretStaysOut(t *testing.T) {
 			t.Errorf("the secret is in the %s: %s", what, b)
 		}
 	}
-	for _, dir := range []string{filepath.Dir(l.out), filepath.Dir(l.store.Path())} {
+	for _, dir := range []string{filepath.Dir(l.out), filepath.Dir(l.store.Path)} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%v, %v", files, err)

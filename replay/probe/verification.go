@@ -71,11 +71,11 @@ type Verification struct {
 	Claims []verifiedField `json:"fields"`
 }
 
-// Conclude counts the verdicts, and says of what was not decided why. What ended
+// conclude counts the verdicts, and says of what was not decided why. What ended
 // the verification early is no error.
-func (v *Verification) Conclude(c *Client, d *Definition, res *Result, err error) error {
+func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error) error {
 	v.RequestType, v.Runtime, v.Kind, v.Protocol = res.RequestType, res.Runtime, res.Kind, string(c.protocol)
-	v.Requests, v.Resumed, v.Bytes, v.Executed = c.requests, c.resumed, c.bytes, c.executed
+	v.Requests, v.Resumed, v.Bytes, v.Executed = c.Requests, c.resumed, c.bytes, c.executed
 	var stop *stopError
 	if errors.As(err, &stop) {
 		v.Stopped, v.Reason, err = stop.Error(), stop.reason, nil

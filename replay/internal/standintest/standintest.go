@@ -69,7 +69,7 @@ func New(t *testing.T, o standin.Options) *Agent {
 			t.Error(err)
 		}
 	})
-	pem, err := os.ReadFile(server.CAFile())
+	pem, err := os.ReadFile(server.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	replaycmd "unwire/cmd/internal/cli/replay"
 	schemacmd "unwire/cmd/internal/cli/schema"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -272,7 +273,7 @@ func (r *demoReport) checked(ctx context.Context) error {
 		return err
 	}
 	r.title("5 CHECKED", "the traffic against proto/")
-	for _, l := range strings.SplitAfter(schemacmd.ReportSummary(report), "; ") {
+	for _, l := range strings.SplitAfter(schematext.CheckSummary(report), "; ") {
 		r.line(r.app.Out, strings.TrimSuffix(strings.TrimSpace(l), ";"))
 	}
 	return nil
@@ -284,7 +285,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	roots, err := app.UpstreamRoots(r.server.server.CAFile())
+	roots, err := app.UpstreamRoots(r.server.server.CAFile)
 	if err != nil {
 		return err
 	}

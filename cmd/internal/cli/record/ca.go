@@ -53,12 +53,12 @@ func showCA(a *app.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	cert := ca.Certificate()
+	cert := ca.Certificate
 	print := fmt.Sprintf("%x", sha256.Sum256(cert.Raw))
 	if asJSON {
-		return a.Print(&contract.CA{File: ca.CertFile(), SHA256: print, NotAfter: cert.NotAfter.Format("2006-01-02")})
+		return a.Print(&contract.CA{File: ca.CertFile, SHA256: print, NotAfter: cert.NotAfter.Format("2006-01-02")})
 	}
-	fmt.Fprintf(a.Out, "%s\n", ca.CertFile())
+	fmt.Fprintf(a.Out, "%s\n", ca.CertFile)
 	a.Say("SHA-256 %s, valid until %s", print, cert.NotAfter.Format("2006-01-02"))
 	return nil
 }
@@ -78,7 +78,7 @@ func caExportCommand(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cert := trust.Cert{Certificate: ca.Certificate(), File: ca.CertFile()}
+			cert := trust.Cert{Certificate: ca.Certificate, File: ca.CertFile}
 			if format == "der" {
 				return a.WriteBinary(cert.Raw, out)
 			}
@@ -133,7 +133,7 @@ func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	if err != nil {
 		return err
 	}
-	cert := trust.Cert{Certificate: ca.Certificate(), File: ca.CertFile()}
+	cert := trust.Cert{Certificate: ca.Certificate, File: ca.CertFile}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return app.Fail(app.ExitInput, err, "set HOME")

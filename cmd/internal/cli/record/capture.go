@@ -283,7 +283,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv []string) (int, error) {
 	scheme := "http://"
 	if f.json {
-		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile()}); err != nil {
+		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile}); err != nil {
 			return 0, err
 		}
 	}
@@ -298,7 +298,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv 
 		// Signals go to the command, and the recording ends when the command does.
 		defer a.Signals.ChildRuns()()
 		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
-			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile(), ControlToken: rec.Token,
+			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})
 		if err != nil {
@@ -334,9 +334,9 @@ func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
 		return
 	}
 	a.Say("proxy  http://%s", rec.Addr)
-	a.Say("CA     %s", rec.CA.CertFile())
+	a.Say("CA     %s", rec.CA.CertFile)
 	a.Say("SOCKS  socks5h://%s", rec.Addr)
-	a.Say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.Addr, rec.CA.CertFile())
+	a.Say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.Addr, rec.CA.CertFile)
 }
 
 // DrainTime is how long running streams may go on when recording ends.

@@ -191,7 +191,7 @@ func startStandin(a *app.App, script []byte, opts *ReplaySettings, credentials s
 	go func() { _ = srv.Serve(ln) }()
 	stop = func() { ShutdownStandin(a, srv) }
 	if opts.To, err = url.Parse(srv.URL()); err == nil {
-		opts.Roots, err = app.UpstreamRoots(srv.CAFile())
+		opts.Roots, err = app.UpstreamRoots(srv.CAFile)
 	}
 	if err == nil {
 		opts.OmitSecrets = true

@@ -18,6 +18,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
@@ -264,18 +265,9 @@ func expandLists(a *app.App, inputs []string) ([]string, error) {
 
 // writeInferred writes the definitions to a file, a folder, or stdout.
 func writeInferred(a *app.App, in *infer.Inferred, out string) error {
-	paths := slices.Sorted(maps.Keys(in.Files))
 	switch {
 	case out == "" || out == "-":
-		for i, p := range paths {
-			if len(paths) > 1 {
-				fmt.Fprintf(a.Out, "%s// ---- %s\n", strings.Repeat("\n", min(i, 1)), p)
-			}
-			if _, err := a.Out.Write([]byte(in.Files[p])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return schematext.Inferred(a.Out, in)
 	case strings.HasSuffix(out, ".proto"):
 		text, err := in.Text()
 		if err != nil {
@@ -283,7 +275,7 @@ func writeInferred(a *app.App, in *infer.Inferred, out string) error {
 		}
 		return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(in.Files)) {
 		file := filepath.Join(out, filepath.FromSlash(p))
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			return err

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/compare"
@@ -179,116 +179,15 @@ func printSchemaChanges(a *app.App, lines []contract.SchemaChange, f schemaDiffF
 				return err
 			}
 		}
-		a.Say("%s", changesSummary(lines))
+		a.Say("%s", schematext.ChangesSummary(lines))
 		return nil
 	}
 	var err error
 	if f.format == "md" {
-		err = schemaChangesMarkdown(a, lines)
+		err = schematext.ChangesMarkdown(a.Out, lines)
 	} else if len(lines) > 0 {
-		err = schemaChangesTable(a, lines, f)
+		err = schematext.Changes(a.Out, lines, schematext.ChangeColumns{Captures: len(f.captures) > 0, Replays: f.suite != "", Proto: f.proto})
 	}
-	a.Say("%s", changesSummary(lines))
+	a.Say("%s", schematext.ChangesSummary(lines))
 	return err
-}
-
-func schemaChangesTable(a *app.App, lines []contract.SchemaChange, f schemaDiffFlags) error {
-	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
-	if len(f.captures) > 0 {
-		header = append(header, "CAPTURES")
-	}
-	if f.suite != "" {
-		header = append(header, "REPLAYS")
-	}
-	if f.proto {
-		header = append(header, "PROTO")
-	}
-	rows := make([][]string, len(lines))
-	for i, l := range lines {
-		rows[i] = []string{string(l.Change.Change), string(l.Kind), l.Element, l.Old, l.New, string(l.Breaks), l.Note}
-		if len(f.captures) > 0 {
-			rows[i] = append(rows[i], someFrames(l.Captures))
-		}
-		if f.suite != "" {
-			rows[i] = append(rows[i], someFrames(l.Replays))
-		}
-		if f.proto {
-			rows[i] = append(rows[i], l.Proto)
-		}
-	}
-	return a.Out.Table(header, rows)
-}
-
-// schemaChangesMarkdown writes a section a kind of element.
-func schemaChangesMarkdown(a *app.App, lines []contract.SchemaChange) error {
-	titles := map[compare.ElementKind]string{
-		compare.MethodElement: "Methods", compare.ServiceElement: "Services", compare.MessageElement: "Messages", compare.EnumElement: "Enums",
-		compare.OneofElement: "Oneofs", compare.FieldElement: "Fields", compare.ValueElement: "Enum values",
-	}
-	var b strings.Builder
-	if len(lines) == 0 {
-		b.WriteString("No changes.\n")
-	}
-	last := compare.ElementKind("")
-	for _, l := range lines {
-		if l.Kind != last {
-			if last != "" {
-				b.WriteString("\n")
-			}
-			fmt.Fprintf(&b, "## %s\n\n", titles[l.Kind])
-			last = l.Kind
-		}
-		fmt.Fprintf(&b, "- %s %s", l.Change.Change, markdownCode(l.Element))
-		switch {
-		case l.Change.Change == compare.Added:
-			b.WriteString(": " + markdownCode(l.New))
-		case l.Change.Change == compare.Removed:
-			b.WriteString(" (it was " + markdownCode(l.Old) + ")")
-		default:
-			b.WriteString(": " + markdownCode(l.Old) + " → " + markdownCode(l.New))
-		}
-		if l.Breaks != "" {
-			fmt.Fprintf(&b, ", **breaks %s**", breaksWords(l.Breaks))
-		}
-		if l.Note != "" {
-			b.WriteString("; " + term.Clean(l.Note))
-		}
-		if len(l.Captures) > 0 {
-			b.WriteString("; in " + someFrames(l.Captures))
-		}
-		if len(l.Replays) > 0 {
-			b.WriteString("; touches " + someFrames(l.Replays))
-		}
-		if l.Proto != "" {
-			b.WriteString("; our definitions are " + l.Proto)
-		}
-		b.WriteString("\n")
-	}
-	_, err := a.Out.Write([]byte(b.String()))
-	return err
-}
-
-// markdownCode is s as code, whatever it holds.
-func markdownCode(s string) string { return "`" + strings.ReplaceAll(term.Clean(s), "`", "'") + "`" }
-
-func breaksWords(b compare.Break) string {
-	if b == compare.BreaksWire {
-		return "the wire"
-	}
-	if b == compare.BreaksJSON {
-		return "JSON"
-	}
-	return string(b)
-}
-
-func changesSummary(lines []contract.SchemaChange) string {
-	if len(lines) == 0 {
-		return "no changes"
-	}
-	breaks := map[compare.Break]int{}
-	for _, l := range lines {
-		breaks[l.Breaks]++
-	}
-	return fmt.Sprintf("%d changes: %d break the wire, %d JSON, %d source, %d nothing", len(lines),
-		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }

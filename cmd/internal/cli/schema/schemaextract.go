@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/schema/bundle"
 	"unwire/schema/extract"
@@ -190,14 +190,7 @@ func printExtracted(a *app.App, lines []contract.SchemaExtraction, asJSON bool) 
 		}
 		return nil
 	}
-	rows := make([][]string, len(lines))
-	for i, l := range lines {
-		rows[i] = []string{
-			l.Input, l.Form, strconv.Itoa(l.Messages), strconv.Itoa(l.Enums), strconv.Itoa(l.Services), strconv.Itoa(l.Fields),
-			strconv.Itoa(len(l.Unresolved)),
-		}
-	}
-	return a.Out.Table([]string{"INPUT", "FORM", "MESSAGES", "ENUMS", "SERVICES", "FIELDS", "UNRESOLVED"}, rows)
+	return schematext.Extractions(a.Out, lines)
 }
 
 func writeExtracted(a *app.App, set *extract.Set, f schemaExtractFlags) error {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +12,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/schema"
@@ -197,27 +198,18 @@ func schemaLs(ctx context.Context, a *app.App, f lookFlags, prefix, kind string)
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, l := range compare.Contents(s) {
-		if kind != "" && l.Kind != compare.ElementKind(kind) || !strings.HasPrefix(l.Element, prefix) {
-			continue
-		}
-		if f.json {
-			if err := a.Print(&contract.DefinitionListing{Listing: l}); err != nil {
-				return err
-			}
-			continue
-		}
-		size := l.Type
-		if size == "" {
-			size = strconv.Itoa(l.Size)
-		}
-		rows = append(rows, []string{string(l.Kind), l.Element, size, l.File})
+	list := slices.DeleteFunc(compare.Contents(s), func(l compare.Listing) bool {
+		return kind != "" && l.Kind != compare.ElementKind(kind) || !strings.HasPrefix(l.Element, prefix)
+	})
+	if !f.json {
+		return schematext.Contents(a.Out, list)
 	}
-	if f.json {
-		return nil
+	for _, l := range list {
+		if err := a.Print(&contract.DefinitionListing{Listing: l}); err != nil {
+			return err
+		}
 	}
-	return a.Out.Table([]string{"KIND", "NAME", "HOLDS", "FILE"}, rows)
+	return nil
 }
 
 func schemaFindCommand(a *app.App) *cobra.Command {
@@ -255,24 +247,19 @@ func schemaFind(ctx context.Context, a *app.App, f lookFlags, query string, top 
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for _, h := range hits {
-		if f.json {
-			if err := a.Print(&contract.DefinitionHit{Hit: h}); err != nil {
-				return err
-			}
-			continue
-		}
-		rows = append(rows, []string{string(h.Kind), h.Element, h.Type, h.Comment, h.File})
-	}
 	if len(hits) == 0 {
 		a.Say("nothing has %q", query)
 		return app.Fail(app.ExitFinding, nil, "")
 	}
-	if f.json {
-		return nil
+	if !f.json {
+		return schematext.Hits(a.Out, hits)
 	}
-	return a.Out.Table([]string{"KIND", "NAME", "TYPE", "COMMENT", "FILE"}, rows)
+	for _, h := range hits {
+		if err := a.Print(&contract.DefinitionHit{Hit: h}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func schemaRefsCommand(a *app.App) *cobra.Command {
@@ -323,30 +310,20 @@ func schemaRefs(ctx context.Context, a *app.App, f lookFlags, what string, numbe
 		}
 		refs = compare.Refs(s, name)
 	}
-	var rows [][]string
-	found := 0
-	for _, r := range refs {
-		if number != 0 && r.Number != number {
-			continue
-		}
-		found++
-		if f.json {
-			if err := a.Print(&contract.DefinitionRef{Ref: r}); err != nil {
-				return err
-			}
-			continue
-		}
-		n := ""
-		if r.Number != 0 {
-			n = strconv.Itoa(int(r.Number))
-		}
-		rows = append(rows, []string{string(r.Kind), r.Element, n, r.Label, r.Type, r.Use, r.File})
+	if number != 0 {
+		refs = slices.DeleteFunc(refs, func(r compare.Ref) bool { return r.Number != number })
 	}
-	if f.json || found == 0 {
-		if found == 0 {
-			a.Say("no uses")
-		}
+	if len(refs) == 0 {
+		a.Say("no uses")
 		return nil
 	}
-	return a.Out.Table([]string{"KIND", "NAME", "NUMBER", "LABEL", "TYPE", "USE", "FILE"}, rows)
+	if !f.json {
+		return schematext.Refs(a.Out, refs)
+	}
+	for _, r := range refs {
+		if err := a.Print(&contract.DefinitionRef{Ref: r}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

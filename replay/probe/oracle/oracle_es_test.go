@@ -1,4 +1,4 @@
-package probe_test
+package oracle_test
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("testdata/node%d/server.mjs", version), append([][]byte{raw}, []byte(strings.Join(options, "")))[:1+len(options)]...))
+	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("../testdata/node%d/server.mjs", version), append([][]byte{raw}, []byte(strings.Join(options, "")))[:1+len(options)]...))
 	if err != nil {
 		t.Fatal(err)
 	}

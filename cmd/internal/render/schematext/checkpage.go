@@ -1,28 +1,21 @@
-package schemacmd
+package schematext
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/hex"
-	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/conversation"
 	"unwire/decode/field"
-	"unwire/decode/secret"
-	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/check"
 )
@@ -40,24 +33,9 @@ const (
 	maxExcerptText   = 240
 )
 
-// A pageFinding is a finding as the page shows it.
-type pageFinding struct {
-	Kind, Message, Field, What string
-	Seen                       int
-	Allowed                    bool
-	Excerpts                   []*excerpt
-	More                       []string // addresses without an excerpt
-	number                     int32
-	name                       string
-}
-
-// An excerpt is the part of a frame that shows a finding.
-type excerpt struct {
-	Address string
-	Text    string // the tree, or the JSON around it
-	Hex     string
-	of      *pageFinding
-}
+// A CheckPage is a report as a page of HTML, in which each finding has excerpts of the
+// frames that show it.
+type CheckPage struct{ data checkPageData }
 
 type checkPageData struct {
 	Clean    bool
@@ -70,24 +48,69 @@ type checkPageData struct {
 	Messages [][]string
 }
 
-// writeCheckPage writes a report as one page for people.
-func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.Schema, r *check.Report, inputs []string) error {
+// A pageFinding is a finding as the page shows it.
+type pageFinding struct {
+	Kind, Message, Field, What string
+	Seen                       int
+	Allowed                    bool
+	Excerpts                   []*excerpt
+
+	// More are the addresses of frames without an excerpt.
+	More []string
+
+	number int32
+	name   string
+}
+
+// An excerpt is the part of a frame that shows a finding.
+type excerpt struct {
+	Address string
+
+	// Text is the fields with what encloses them, or of JSON what is around the member.
+	Text string
+	Hex  string
+
+	finding *pageFinding
+}
+
+// A frameReader calls do with the frames of addresses, in any order. What it reads must
+// have no secrets.
+type frameReader func(ctx context.Context, addresses []string, do func(address string, ex *decode.Exchange, f *decode.Frame)) error
+
+// NewCheckPage makes the page of a report on captures against definitions.
+func NewCheckPage(ctx context.Context, r *check.Report, inputs []string, defs *schema.Schema, read frameReader) (*CheckPage, error) {
+	p := checkPageData{
+		Clean: r.Clean(), Summary: CheckSummary(r), Inputs: inputs, Report: r, Findings: pageFindings(r),
+		Methods: methodRows(r), Messages: typeRows(r),
+	}
+	p.New = app.Counted(len(p.Findings)-r.AllowedFindings(), "new finding") + "."
+
+	// Several findings can be in one frame, which is read once.
+	excerpts := map[string][]*excerpt{}
+	var addresses []string
+	for _, f := range p.Findings {
+		for _, e := range f.Excerpts {
+			if excerpts[e.Address] == nil {
+				addresses = append(addresses, e.Address)
+			}
+			excerpts[e.Address] = append(excerpts[e.Address], e)
+		}
+	}
+	err := read(ctx, addresses, func(address string, ex *decode.Exchange, f *decode.Frame) {
+		for _, e := range excerpts[address] {
+			e.fill(defs, ex, f)
+		}
+	})
+	return &CheckPage{p}, err
+}
+
+// Write writes the page.
+func (p *CheckPage) Write(w io.Writer) error {
 	page, err := template.New("check").Parse(checkPage)
 	if err != nil {
 		return err
 	}
-	data := checkPageData{
-		Clean: r.Clean(), Summary: ReportSummary(r), Inputs: inputs, Report: r, Findings: pageFindings(r),
-		Methods: methodRows(r), Messages: typeRows(r),
-	}
-	data.New = app.Counted(len(data.Findings)-r.AllowedFindings(), "new finding") + "."
-	if err := fillExcerpts(ctx, defs, data.Findings); err != nil {
-		return err
-	}
-	if name == "-" {
-		return page.Execute(a.Out, data)
-	}
-	return app.WholeFile(name, app.ForOwner, func(w io.Writer) error { return page.Execute(w, data) })
+	return page.Execute(w, p.data)
 }
 
 func pageFindings(r *check.Report) []*pageFinding {
@@ -99,14 +122,14 @@ func pageFindings(r *check.Report) []*pageFinding {
 		}
 		p := &f
 		for _, at := range frames[:shown] {
-			p.Excerpts = append(p.Excerpts, &excerpt{Address: at, of: p})
+			p.Excerpts = append(p.Excerpts, &excerpt{Address: at, finding: p})
 		}
 		p.More = frames[shown:]
 		list = append(list, p)
 	}
 	for _, u := range r.Unknown {
 		add(pageFinding{
-			Kind: "unknown", Message: u.Message, Field: fieldLabel(u.Number, u.Name), What: fmt.Sprintf("%s (p %.2f)", u.Kind, u.P),
+			Kind: "unknown", Message: u.Message, Field: fieldLabel(u.Number, u.Name), What: kindWithP(&u),
 			Seen: u.Seen, Allowed: u.Allowed, number: u.Number, name: u.Name,
 		}, u.Frames)
 	}
@@ -122,77 +145,10 @@ func pageFindings(r *check.Report) []*pageFinding {
 	return list
 }
 
-// fillExcerpts reads the frames that excerpts are of, without their secrets.
-func fillExcerpts(ctx context.Context, defs *schema.Schema, findings []*pageFinding) error {
-	byFile := map[string][]*excerpt{}
-	for _, f := range findings {
-		for _, e := range f.Excerpts {
-			file := app.ParseAddress(e.Address).File
-			byFile[file] = append(byFile[file], e)
-		}
-	}
-	for file, list := range byFile {
-		if err := fillFromFile(ctx, defs, file, list); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []*excerpt) error {
-	store, err := app.OpenCapture(file)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	rules, err := app.ExportRules(ctx, defs)
-	if err != nil {
-		return err
-	}
-	view, err := secret.NewView(ctx, store, redact.Default(proto.Profile()).Omitting(), rules)
-	if err != nil {
-		return err
-	}
-	joined, err := conversation.FindAll(ctx, view)
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(list, func(a, b *excerpt) int {
-		x, y := app.ParseAddress(a.Address), app.ParseAddress(b.Address)
-		return cmp.Or(cmp.Compare(x.Exchange, y.Exchange), cmp.Compare(strconv.FormatBool(x.Part), strconv.FormatBool(y.Part)))
-	})
-	var ex *decode.Exchange
-	last := app.Address{}
-	for _, e := range list {
-		at := app.ParseAddress(e.Address)
-		if ex == nil || at.Exchange != last.Exchange || at.Part != last.Part {
-			if ex, err = excerptExchange(ctx, view, joined, at); err != nil {
-				return err
-			}
-			last = at
-		}
-		if f := ex.Frame(at.Dir, at.Frame); f != nil {
-			e.fill(defs, ex, f)
-		}
-	}
-	return nil
-}
-
-func excerptExchange(ctx context.Context, view *secret.View, joined *conversation.Set, at app.Address) (*decode.Exchange, error) {
-	if !at.Part && joined.Head(at.Exchange) == at.Exchange {
-		c, err := joined.Decode(ctx, view, at.Exchange, decode.Options{})
-		if err != nil {
-			return nil, err
-		}
-		return c.Exchange, nil
-	}
-	return decode.Decode(ctx, view, at.Exchange, decode.Options{})
-}
-
 // fill makes the excerpt of a frame.
 func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame) {
 	if f.Tree == nil || f.End != nil {
-		e.Text = textAround(f.Data, e.of.name)
+		e.Text = textAround(f.Data, e.finding.name)
 		return
 	}
 	var root string
@@ -202,7 +158,7 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 	}
 	fields := decode.TreeJSON(f.Tree, md)
 	left := maxExcerptFields
-	shown := onlyFinding(fields, root, e.of, &left)
+	shown := onlyFinding(fields, root, e.finding, &left)
 	if len(shown) == 0 {
 		shown = fields[:min(len(fields), maxExcerptFields)]
 	}
@@ -211,7 +167,7 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 		e.Text = term.CleanText(b.String())
 	}
 	deepest := shown
-	for len(deepest) == 1 && len(deepest[0].Fields) > 0 && deepest[0].N != uint64(e.of.number) {
+	for len(deepest) == 1 && len(deepest[0].Fields) > 0 && deepest[0].N != uint64(e.finding.number) {
 		deepest = deepest[0].Fields
 	}
 	if len(deepest) > 0 {

@@ -1,4 +1,4 @@
-package probe_test
+package oracle_test
 
 import (
 	"context"
@@ -214,7 +214,7 @@ func TestBidirectional(t *testing.T) {
 	// The same where the protocol is known, so that nothing refuses HTTP/1.1.
 	started.Store(0)
 	res, err = oracle.Run(context.Background(), probe.Options{
-		To: parseURL(t, server.URL), Method: call, Protocol: probe.ConnectStream, HTTP2: true, ClientStreams: true,
+		To: parseURL(t, server.URL), Method: call, Protocol: "connect-stream", HTTP2: true, ClientStreams: true,
 	})
 	if err != nil || res.Stopped != "" || got.Load() != 0 || res.Executed == 0 || started.Load() != int64(res.Executed) {
 		t.Errorf("%v: %d messages, %d handlers started: %+v", err, got.Load(), started.Load(), res)
@@ -225,7 +225,7 @@ func TestBidirectional(t *testing.T) {
 // that is allowed.
 func TestNoHandlerIsStartedElsewhere(t *testing.T) {
 	o := probe.Options{
-		To: parseURL(t, "https://192.0.2.1"), Method: call, Protocol: probe.ConnectStream, ClientStreams: true,
+		To: parseURL(t, "https://192.0.2.1"), Method: call, Protocol: "connect-stream", ClientStreams: true,
 		Reach: outbound.Policy{Live: true, AllowHosts: []string{"192.0.2.1"}},
 	}
 	if plan, err := oracle.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "nothing is sent") {

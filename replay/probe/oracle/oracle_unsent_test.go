@@ -1,4 +1,4 @@
-package probe_test
+package oracle_test
 
 import (
 	"net"
@@ -40,7 +40,7 @@ func TestNotSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := oracle.Run(t.Context(), probe.Options{To: to, Method: "/a.v1.S/M", Protocol: map[string]probe.Protocol{"unary": probe.ConnectUnary, "bidi": probe.ConnectStream}[c.kind], AllowExecute: true})
+			r, err := oracle.Run(t.Context(), probe.Options{To: to, Method: "/a.v1.S/M", Protocol: map[string]probe.Protocol{"unary": "connect-unary", "bidi": "connect-stream"}[c.kind], AllowExecute: true})
 			if err != nil {
 				t.Fatal(err)
 			}

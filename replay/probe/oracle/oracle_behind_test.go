@@ -1,4 +1,4 @@
-package probe_test
+package oracle_test
 
 import (
 	"context"
