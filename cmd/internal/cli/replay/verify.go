@@ -97,7 +97,7 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
 	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods; 200 with --live unless it is given")
 	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
-	flags.StringVar(&f.Credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
