@@ -15,7 +15,7 @@ import (
 )
 
 func driftCommand(a *app.App) *cobra.Command {
-	var f schemaDiffFlags
+	var f diffFlags
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "drift OLD NEW",
@@ -38,7 +38,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 			"  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md",
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return drift(cmd.Context(), a, args[0], args[1], dir, f)
+			return runDrift(cmd.Context(), a, args[0], args[1], dir, f)
 		},
 	}
 	f.addTo(cmd)
@@ -46,7 +46,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 	return cmd
 }
 
-func drift(ctx context.Context, a *app.App, before, after, dir string, f schemaDiffFlags) error {
+func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diffFlags) error {
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -26,24 +25,6 @@ import (
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
-
-func schemaCommand(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
-					fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), schemaExtractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
-	cmd.AddCommand(schemaDiffCommand(a), schemaPrintCommand(a), schemaLsCommand(a), schemaFindCommand(a), schemaRefsCommand(a))
-	return cmd
-}
 
 type inferFlags struct {
 	raw                      bool

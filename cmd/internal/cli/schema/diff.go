@@ -18,7 +18,7 @@ import (
 	"unwire/schema/interrupt"
 )
 
-type schemaDiffFlags struct {
+type diffFlags struct {
 	json     bool
 	format   string
 	captures []string
@@ -27,7 +27,7 @@ type schemaDiffFlags struct {
 	proto    bool   // of drift: the definitions are compared too
 }
 
-func (f *schemaDiffFlags) addTo(cmd *cobra.Command) {
+func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "a JSON object a change")
 	flags.StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
@@ -36,8 +36,8 @@ func (f *schemaDiffFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
 }
 
-func schemaDiffCommand(a *app.App) *cobra.Command {
-	var f schemaDiffFlags
+func diffCommand(a *app.App) *cobra.Command {
+	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "The changelog between two versions of definitions, and what it breaks",
@@ -56,14 +56,14 @@ The exit status is 1 where there is a difference.`,
 			"  unwire schema diff --captures F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return schemaDiff(cmd.Context(), a, args[0], args[1], f)
+			return runDiff(cmd.Context(), a, args[0], args[1], f)
 		},
 	}
 	f.addTo(cmd)
 	return cmd
 }
 
-func schemaDiff(ctx context.Context, a *app.App, before, after string, f schemaDiffFlags) error {
+func runDiff(ctx context.Context, a *app.App, before, after string, f diffFlags) error {
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func checkChangesFormat(format string) error {
 
 // changelog prints what changed between two versions; ours are the definitions
 // that may be out of date, if there are any.
-func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f schemaDiffFlags) error {
+func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f diffFlags) error {
 	sayPassed(a, old)
 	sayPassed(a, now)
 	sayUnread(a, old)
@@ -125,7 +125,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 			return err
 		}
 	}
-	if err := printSchemaChanges(a, lines, f); err != nil {
+	if err := printChanges(a, lines, f); err != nil {
 		return err
 	}
 	if ours != nil && len(lines) > 0 {
@@ -172,7 +172,7 @@ func sayPassed(a *app.App, s *schema.Schema) {
 	}
 }
 
-func printSchemaChanges(a *app.App, lines []contract.SchemaChange, f schemaDiffFlags) error {
+func printChanges(a *app.App, lines []contract.SchemaChange, f diffFlags) error {
 	if f.json || f.format == "json" {
 		for i := range lines {
 			if err := a.Print(&lines[i]); err != nil {

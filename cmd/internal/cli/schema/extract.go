@@ -22,13 +22,13 @@ import (
 	"unwire/schema/extract"
 )
 
-type schemaExtractFlags struct {
+type extractFlags struct {
 	out, set string
 	asJSON   bool
 }
 
-func schemaExtractCommand(a *app.App) *cobra.Command {
-	var f schemaExtractFlags
+func extractCommand(a *app.App) *cobra.Command {
+	var f extractFlags
 	cmd := &cobra.Command{
 		Use:   "extract INPUT…",
 		Short: "Write the .proto that shipped code was generated from",
@@ -59,7 +59,7 @@ unwire failed at a file: the file is listed, and the others are read.`,
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema extract: missing argument INPUT"), "usage: "+cmd.UseLine())
 			}
-			return schemaExtract(cmd.Context(), a, f, args)
+			return runExtract(cmd.Context(), a, f, args)
 		},
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder for the .proto files")
@@ -68,8 +68,8 @@ unwire failed at a file: the file is listed, and the others are read.`,
 	return cmd
 }
 
-func schemaExtract(ctx context.Context, a *app.App, f schemaExtractFlags, inputs []string) error {
-	x := schemaExtraction{App: a, schemaExtractFlags: f}
+func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string) error {
+	x := extraction{App: a, extractFlags: f}
 	progress, done := extractProgress(a)
 	defer done()
 	for _, input := range inputs {
@@ -111,10 +111,10 @@ func schemaExtract(ctx context.Context, a *app.App, f schemaExtractFlags, inputs
 	return notRead(x.faults)
 }
 
-// A schemaExtraction is what was extracted from several inputs.
-type schemaExtraction struct {
+// A extraction is what was extracted from several inputs.
+type extraction struct {
 	*app.App
-	schemaExtractFlags
+	extractFlags
 	sources []*extract.Source
 	lines   []contract.SchemaExtraction
 	faults  []*extract.Fault
@@ -122,7 +122,7 @@ type schemaExtraction struct {
 }
 
 // addInput adds what was collected from an input.
-func (x *schemaExtraction) addInput(ctx context.Context, c *extract.Collector, input string) error {
+func (x *extraction) addInput(ctx context.Context, c *extract.Collector, input string) error {
 	src, err := c.Source(ctx)
 	if err != nil {
 		return app.Fail(app.ExitInput, err, "")
@@ -150,7 +150,7 @@ func (x *schemaExtraction) addInput(ctx context.Context, c *extract.Collector, i
 }
 
 // sayUnresolved says what could not be resolved, unless it is said in JSON.
-func (x *schemaExtraction) sayUnresolved(u bundle.Unresolved) {
+func (x *extraction) sayUnresolved(u bundle.Unresolved) {
 	if !x.asJSON {
 		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 	}
@@ -193,7 +193,7 @@ func printExtracted(a *app.App, lines []contract.SchemaExtraction, asJSON bool) 
 	return schematext.Extractions(a.Out, lines)
 }
 
-func writeExtracted(a *app.App, set *extract.Set, f schemaExtractFlags) error {
+func writeExtracted(a *app.App, set *extract.Set, f extractFlags) error {
 	if f.set != "" {
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set.DescriptorSet())
 		if err != nil {
