@@ -153,6 +153,15 @@ var table = map[string]row{
 		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",
 	},
+	"replay/suite": {
+		imports: []string{"captures/store", "decode/envelope", "decode/fieldpath", "replay", "replay/edit"},
+		tests:   []string{"proto", "replay/credential", "replay/internal/standintest", "replay/outbound", "replay/standin"},
+		why:     "experiments are replays with expectations, at paths that the user types",
+	},
+	"replay/internal/standintest": {
+		imports: []string{"captures", "captures/store", "proto", "replay/standin", "schema"},
+		why:     "records a client of the stand-in for tests",
+	},
 	"replay/probe": {
 		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"},
 		why:     "what the oracles share sends as replay does, at paths that the user types",

@@ -1,6 +1,9 @@
 package contract
 
-import "unwire/replay"
+import (
+	"unwire/replay"
+	"unwire/replay/suite"
+)
 
 // ReplayPlan is what a replay would send.
 type ReplayPlan struct {
@@ -42,6 +45,19 @@ type Experiment struct {
 	Failed   []string      `json:"failed"`
 	Result   *ReplayResult `json:"result,omitempty"`
 	Duration float64       `json:"duration_ms"`
+}
+
+// NewExperiment returns the line for an outcome; failed are the expectations that were
+// not met, or why it was not run.
+func NewExperiment(o *suite.Outcome, failed []string) *Experiment {
+	e := &Experiment{
+		File: o.File, About: o.About, OK: len(failed) == 0, Failed: failed,
+		Duration: float64(o.Duration.Microseconds()) / 1000,
+	}
+	if o.Result != nil {
+		e.Result = &ReplayResult{Result: o.Result}
+	}
+	return e
 }
 
 func (e *Experiment) setVersion() {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
@@ -32,20 +33,26 @@ for, and which hosts it may be sent to. No value is shown, and nothing is sent.
   env:NAME                  an environment variable with the token
   keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
                             the Secret Service on Linux, the Credential Manager on Windows
-  cursor                    what Cursor's CLI has stored; for *.cursor.sh and loopback only
+` + storedCredentials(proto.Profile()) + `
   FILE, file:FILE           secrets, NAME: value a line, mode 0600
 
 Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY),
 and what the clients that it knows have stored.
 A token with less than a minute left is not sent, and is told as expiring. The exit
 status is 4 where a token is expired or expiring, or a named reference does not resolve.`,
-		Example: "  unwire credentials\n  unwire credentials cursor keyring:my-service/me",
+		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return credentials(a, args, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a secret")
 	return cmd
+}
+
+// storedCredentials is the line of the help about what a profile's client has stored.
+func storedCredentials(p *profile.Profile) string {
+	client := strings.ToUpper(p.Name[:1]) + p.Name[1:]
+	return fmt.Sprintf("  %-24s  what %s's CLI has stored; for %s and loopback only", p.Name, client, strings.Join(p.Hosts, ", "))
 }
 
 func credentials(a *app.App, refs []string, asJSON bool) error {

@@ -102,7 +102,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
 	f.resultFlags(cmd)
-	cmd.AddCommand(replaySuiteCommand(a), replayVerifyCommand(a))
+	cmd.AddCommand(suiteCommand(a), verifyCommand(a))
 	return cmd
 }
 

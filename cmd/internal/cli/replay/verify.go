@@ -33,7 +33,7 @@ type verifyFlags struct {
 	rate                                                 float64
 }
 
-func replayVerifyCommand(a *app.App) *cobra.Command {
+func verifyCommand(a *app.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify --proto DIR F.uwc [ID]",
@@ -70,7 +70,7 @@ refused.`,
 			if f.Live && !cmd.Flags().Changed("budget") {
 				f.budget = liveVerifyBudget
 			}
-			return replayVerify(cmd.Context(), a, addr, &f)
+			return runVerify(cmd.Context(), a, addr, &f)
 		},
 	}
 	flags := cmd.Flags()
@@ -97,7 +97,7 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
 	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods; 200 with --live unless it is given")
 	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
-	flags.StringVar(&f.Credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
@@ -119,7 +119,7 @@ const liveVerifyBudget = 200
 // maxSeen is how many exchanges of a method are looked into for wire types.
 const maxSeen = 50
 
-func replayVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
+func runVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
 	if f.standin && f.To != "" {
 		return app.Usagef("--standin and --to both say which server to ask")
 	}

@@ -18,14 +18,11 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
-	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
 	"unwire/replay/standin"
+	"unwire/replay/suite"
 )
-
-// experimentSuffix is how the files of a suite are called.
-const experimentSuffix = ".replay"
 
 // suiteScript is the stand-in's script of a suite that has one of its own.
 const suiteScript = "standin.json"
@@ -38,22 +35,14 @@ type suiteFlags struct {
 	ReplayFlags
 	capture, format string
 	standin         bool
-
-	lessons map[string]lesson // learnt so far, by capture and exchange
 }
 
-// A lesson is what the unedited request of an exchange taught, or why it did not.
-type lesson struct {
-	*replay.Lesson
-	err error
-}
-
-func replaySuiteCommand(a *app.App) *cobra.Command {
+func suiteCommand(a *app.App) *cobra.Command {
 	var f suiteFlags
 	cmd := &cobra.Command{
 		Use:   "suite DIR",
 		Short: "Run a folder of experiments and check what each is expected to show",
-		Long: `suite runs the experiments in DIR, files that end in ` + experimentSuffix + `, one by one in the order
+		Long: `suite runs the experiments in DIR, files that end in ` + suite.Suffix + `, one by one in the order
 of their names. Each says what to replay, with which edits, and what to expect:
 
   # Another prompt is echoed.
@@ -82,7 +71,7 @@ was not met.`,
   unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay suite experiments --standin --format junit > report.xml`,
 		Args: app.ExactArgs("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error { return replaySuite(cmd.Context(), a, args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runSuite(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send everything there")
@@ -102,18 +91,17 @@ was not met.`,
 	return cmd
 }
 
-func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err error) {
+func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err error) {
 	if !slices.Contains([]string{"tap", "table", "junit"}, f.format) {
 		return app.Usagef("--format is tap, table or junit, not %q", f.format)
 	}
 	if f.standin && f.To != "" {
 		return app.Usagef("--standin and --to both say where to send to")
 	}
-	files, err := ExperimentFiles(dir)
+	files, err := suite.Files(dir)
 	if err != nil {
 		return err
 	}
-	f.lessons = map[string]lesson{}
 	opts, err := f.Options(ctx)
 	if err != nil {
 		return err
@@ -137,18 +125,19 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
-	lines := make([]contract.Experiment, 0, len(files))
-	for _, file := range files {
-		line := runExperiment(ctx, file, f, opts, answers)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	lines := make([]*contract.Experiment, 0, len(files))
+	err = suite.Run(ctx, files, suite.Options{
+		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: app.OpenCapture, Learn: f.learn, Answers: answers,
+	}, func(o *suite.Outcome) error {
+		line := contract.NewExperiment(o, failures(o))
 		lines = append(lines, line)
 		if f.json {
-			if err := a.Print(&line); err != nil {
-				return err
-			}
+			return a.Print(line)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if !f.json {
 		if err := printSuite(a, lines, f.format); err != nil {
@@ -156,7 +145,7 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 		}
 	}
 	saySuiteHints(a, lines)
-	if slices.ContainsFunc(lines, func(l contract.Experiment) bool { return !l.OK }) {
+	if slices.ContainsFunc(lines, func(l *contract.Experiment) bool { return !l.OK }) {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
@@ -164,7 +153,7 @@ func replaySuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err
 
 // saySuiteHints says, once for each reason, what to do where experiments got no
 // answer that they expected.
-func saySuiteHints(a *app.App, lines []contract.Experiment) {
+func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 	said := map[outbound.Reason]bool{}
 	for _, l := range lines {
 		if l.OK || l.Result == nil || said[l.Result.Reason] {
@@ -218,114 +207,18 @@ func startStandin(a *app.App, script []byte, opts *ReplaySettings, credentials s
 	return stop, nil
 }
 
-func runExperiment(ctx context.Context, file string, f suiteFlags, opts ReplaySettings, answers *store.Store) contract.Experiment {
-	start := time.Now()
-	line := contract.Experiment{File: filepath.Base(file), Failed: []string{}}
-	x, result, err := sendExperiment(ctx, file, f, opts, answers)
-	line.Duration = float64(time.Since(start).Microseconds()) / 1000
-	if x != nil {
-		line.About = x.About
+// failures says which expectations were not met, or why an experiment was not run.
+func failures(o *suite.Outcome) []string {
+	if first, ok := errors.AsType[*suite.UnansweredError](o.Err); ok {
+		return []string{fmt.Sprintf("exchange %d, sent first: %s", first.Exchange, ComparisonLine(first.Result))}
 	}
-	if err != nil {
-		line.Failed = append(line.Failed, err.Error())
-		return line
+	if o.Err != nil {
+		return []string{o.Err.Error()}
 	}
-	line.Result = &contract.ReplayResult{Result: result}
-	line.Failed = append(line.Failed, x.Check(result)...)
-	line.OK = len(line.Failed) == 0
-	return line
+	return append([]string{}, o.Failed...)
 }
 
-func sendExperiment(ctx context.Context, file string, f suiteFlags, opts ReplaySettings, answers *store.Store) (*replay.Experiment, *replay.Result, error) {
-	x, path, err := ReadExperiment(file, f.capture)
-	if err != nil {
-		return x, nil, err
-	}
-	store, err := app.OpenCapture(path)
-	if err != nil {
-		return x, nil, err
-	}
-	defer store.Close()
-	first, err := firstExchanges(ctx, store, x.Exchange, x.After)
-	if err != nil {
-		return x, nil, err
-	}
-	err = replayFirst(ctx, store, first, &opts, func(n int64, plan *replay.Plan) error {
-		result, err := plan.Send(ctx, answers)
-		if err == nil && !result.Comparison.Answered() {
-			err = fmt.Errorf("exchange %d, sent first: %s", n, ComparisonLine(result))
-		}
-		if err == nil {
-			result.LearnIDs(opts.Issued)
-		}
-		return err
-	})
-	if err != nil {
-		return x, nil, err
-	}
-	if f.learn {
-		if opts.Lesson, err = f.lesson(ctx, store, path, x.Exchange, opts); err != nil {
-			return x, nil, err
-		}
-	}
-	opts.Edits = x.Edits
-	plan, err := opts.Plan(ctx, store, x.Exchange)
-	if err != nil {
-		return x, nil, err
-	}
-	result, err := plan.Send(ctx, answers)
-	return x, result, err
-}
-
-// ReadExperiment reads an experiment and says which capture it is of: that of
-// the suite where it names none.
-func ReadExperiment(file, suite string) (x *replay.Experiment, capture string, err error) {
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, "", err
-	}
-	defer r.Close()
-	if x, err = replay.ReadExperiment(r); err != nil {
-		return nil, "", err
-	}
-	capture = suite
-	if x.Capture != "" {
-		if capture = filepath.FromSlash(x.Capture); !filepath.IsAbs(capture) {
-			capture = filepath.Join(filepath.Dir(file), capture)
-		}
-	}
-	if capture == "" {
-		return x, "", errors.New("it names no capture, and --capture is not given")
-	}
-	return x, capture, nil
-}
-
-// ExperimentFiles lists the experiments of a folder, in the order of their names.
-func ExperimentFiles(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*"+experimentSuffix))
-	if err == nil && len(files) == 0 {
-		_, err = os.ReadDir(dir)
-		err = errors.Join(err, fmt.Errorf("%s has no file that ends in %s", dir, experimentSuffix))
-	}
-	return files, err
-}
-
-// lesson is what the unedited request of an exchange teaches; it is sent for the
-// first experiment that needs it.
-func (f *suiteFlags) lesson(ctx context.Context, store *store.Store, path string, id int64, opts ReplaySettings) (*replay.Lesson, error) {
-	key := fmt.Sprintf("%s#%d", filepath.Clean(path), id)
-	l, ok := f.lessons[key]
-	if !ok {
-		var request *replay.Request
-		if request, l.err = replay.NewRequest(ctx, store, id, opts.Changes); l.err == nil {
-			l.Lesson, l.err = replay.Learn(ctx, request, opts.Options, nil)
-		}
-		f.lessons[key] = l
-	}
-	return l.Lesson, l.err
-}
-
-func printSuite(a *app.App, lines []contract.Experiment, format string) error {
+func printSuite(a *app.App, lines []*contract.Experiment, format string) error {
 	switch format {
 	case "table":
 		var rows [][]string
@@ -378,17 +271,17 @@ type (
 	}
 )
 
-func printJUnit(a *app.App, lines []contract.Experiment) error {
-	suite := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
+func printJUnit(a *app.App, lines []*contract.Experiment) error {
+	report := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
 	for _, l := range lines {
 		c := junitCase{Class: "unwire.replay", Name: strings.TrimSuffix(l.File+": "+l.About, ": "), Seconds: fmt.Sprintf("%.3f", l.Duration/1000)}
 		if !l.OK {
-			suite.Failures++
+			report.Failures++
 			c.Failure = &junitFailure{Message: l.Failed[0], Text: strings.Join(l.Failed, "\n")}
 		}
-		suite.Cases = append(suite.Cases, c)
+		report.Cases = append(report.Cases, c)
 	}
-	b, err := xml.MarshalIndent(suite, "", "  ")
+	b, err := xml.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package replay
+package suite
 
 import (
 	"fmt"
@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/captures"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
+	"unwire/replay"
 	"unwire/replay/edit"
-	"unwire/replay/live"
 )
 
 // An Experiment is a replay with what is expected of it, kept in a file.
@@ -38,7 +37,7 @@ type expectation struct {
 	match *regexp.Regexp
 }
 
-// ReadExperiment reads an experiment: a line each for the capture, the exchange,
+// parse reads an experiment: a line each for the capture, the exchange,
 // the edits, and what is expected.
 //
 //	# Another model is another answer.
@@ -60,7 +59,7 @@ type expectation struct {
 // expression for it.
 // Limits: those of ReadPatch.
 // Errors: name the line.
-func ReadExperiment(r io.Reader) (*Experiment, error) {
+func parse(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
 	var err error
 	if x.Edits, err = edit.ReadPatch(r, x.directive); err != nil {
@@ -118,9 +117,9 @@ func parseExpectation(text string) (expectation, error) {
 	}
 	switch what {
 	case "verdict":
-		return e, oneOf(string(Same), string(differs), string(Rejected), string(Refused), string(NotSent))
+		return e, oneOf(string(replay.Same), string(replay.Differs), string(replay.Rejected), string(replay.Refused), string(replay.NotSent))
 	case "origin":
-		return e, oneOf(string(FromServer), string(fromLocal))
+		return e, oneOf(string(replay.FromServer), string(replay.FromLocal))
 	case "code":
 		if _, ok := envelope.CodeNumber(e.want); !ok {
 			return e, fmt.Errorf("expect code: there is no code %q", e.want)
@@ -162,22 +161,19 @@ func (e *expectation) parseValue() error {
 	return nil
 }
 
-// Check returns what of the expectations a result does not meet, in words.
-func (x *Experiment) Check(r *Result) (failed []string) {
+// check returns what of the expectations a result does not meet, in words.
+func (x *Experiment) check(r *replay.Result) (failed []string) {
 	for i := range x.Expect {
 		e := &x.Expect[i]
 		if got, ok := e.met(r); !ok {
-			if r.clean != nil {
-				got = r.clean(got)
-			}
-			failed = append(failed, fmt.Sprintf("line %d: expected %s, got %s", e.Line, e.Text, got))
+			failed = append(failed, fmt.Sprintf("line %d: expected %s, got %s", e.Line, e.Text, r.Clean(got)))
 		}
 	}
 	return failed
 }
 
 // met says whether a result shows what is expected, and what it shows.
-func (e *expectation) met(r *Result) (got string, ok bool) {
+func (e *expectation) met(r *replay.Result) (got string, ok bool) {
 	switch e.what {
 	case "verdict":
 		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Comparison, r.Message), ": "), string(r.Comparison) == e.want
@@ -199,7 +195,7 @@ func (e *expectation) met(r *Result) (got string, ok bool) {
 		}
 		return "a difference at " + strings.Join(paths, ", "), e.what == "differs"
 	}
-	values := r.values(e.frame, e.path)
+	values := r.Values(e.frame, e.path)
 	for _, v := range values {
 		if e.match != nil && e.match.MatchString(v) || e.match == nil && v == e.want {
 			return "", true
@@ -213,7 +209,7 @@ func (e *expectation) met(r *Result) (got string, ok bool) {
 }
 
 // changed are the paths of changes that count and begin as expected.
-func (e *expectation) changed(r *Result) (paths []string) {
+func (e *expectation) changed(r *replay.Result) (paths []string) {
 	for i := range r.Diff {
 		c := &r.Diff[i]
 		rest, ok := strings.CutPrefix(c.Path, e.want)
@@ -222,23 +218,4 @@ func (e *expectation) changed(r *Result) (paths []string) {
 		}
 	}
 	return paths
-}
-
-// values are those that stand at a path of the answer's messages.
-func (r *Result) values(frame int, path fieldpath.Path) (out []string) {
-	if r.live == nil {
-		return nil
-	}
-	md := r.down
-	for i := range r.live.Frames {
-		f := &r.live.Frames[i]
-		if f.Dir != captures.Down || !live.IsMessage(f) || frame != edit.FirstFrame && f.Seq != frame {
-			continue
-		}
-		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)
-	}
-	if len(out) > 1 && frame == edit.FirstFrame {
-		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
-	}
-	return out
 }

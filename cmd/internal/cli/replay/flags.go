@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/outbound"
@@ -36,10 +37,15 @@ func (f *ReplayFlags) firstFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 }
 
+// credentialsUsage is the help of --credentials.
+func credentialsUsage() string {
+	return "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
+}
+
 // credentialFlags are those of where secrets come from.
 func (f *ReplayFlags) credentialFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 }
 
