@@ -197,8 +197,11 @@ func TestAnotherProfileIsSent(t *testing.T) {
 	const key = "acorn_0123456789abcdef0123"
 	record := func(rpc, media string, up, down []byte) int64 {
 		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://api.acorn.example/acorn.Api/" + rpc, HTTP: "1.1", RequestHeaders: captures.Headers{
-			{Name: "content-type", Value: media}, {Name: "authorization", Value: "Bearer " + key}, {Name: "x-acorn-seal", Value: "sealed-0123456789"},
-			{Name: "x-acorn-stamp", Value: "machine"}, {Name: "x-acorn-version", Value: "acorn 1"},
+			{Name: "content-type", Value: media},
+			{Name: "authorization", Value: "Bearer " + key},
+			{Name: "x-acorn-seal", Value: "sealed-0123456789"},
+			{Name: "x-acorn-stamp", Value: "machine"},
+			{Name: "x-acorn-version", Value: "acorn 1"},
 		}})
 		if err != nil {
 			t.Fatal(err)
