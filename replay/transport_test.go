@@ -376,7 +376,7 @@ func TestChecksumHeader(t *testing.T) {
 	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.shown.Refreshed) != 0 {
 		t.Errorf("%s, %v", value(p), p.shown.Refreshed)
 	}
-	p := plan(remote, map[string]string{credential.EnvMachineID: "machine"})
+	p := plan(remote, map[string]string{envMachineID: "machine"})
 	fresh := proto.Profile().Checksum.Make("", "machine", time.Now())
 	if value(p) != fresh || len(p.shown.Refreshed) != 1 || p.shown.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
 		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.shown.Refreshed, p.shown.Headers.Get("x-cursor-checksum"))

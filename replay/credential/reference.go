@@ -152,9 +152,3 @@ func (c *Credentials) Token() (t Token, from string, ok bool) {
 	t, _ = ParseToken(secret)
 	return t, from, true
 }
-
-// HasKey reports whether there is an API key, and where it comes from.
-func (c *Credentials) HasKey() (from string, ok bool) {
-	_, from, ok = c.Find(EnvAPIKey)
-	return from, ok
-}

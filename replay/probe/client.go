@@ -88,8 +88,13 @@ func (c *Client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.http, c.http2 = outbound.New(c.url, http2, c.o.Reach), http2
-	c.http.ResponseHeaderTimeout = c.o.Timeout
+	version := "1.1"
+	if http2 {
+		version = "2"
+	}
+	c.http, c.http2 = outbound.New(c.url.Scheme, version, !c.Remote, true, c.o.Reach), http2
+	// The next request may be due later than idle connections are closed.
+	c.http.ResponseHeaderTimeout, c.http.IdleConnTimeout = c.o.Timeout, 0
 }
 
 // Ask sends a message in protobuf.
