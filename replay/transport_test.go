@@ -307,7 +307,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err := os.WriteFile(file, []byte("UNWIRE_TOKEN=another-bearer-token-0002\nUNWIRE_QUERY_API_KEY: sk-live\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := credential.Load(file, os.Getenv)
+	c, err := credential.Resolver{Getenv: os.Getenv}.Load("file:" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestChecksumHeader(t *testing.T) {
 		RequestHeaders: captures.Headers{{Name: "x-cursor-checksum", Value: "pZGTi4-_0123456789abcdef/0123456789abcdef"}, {Name: "content-type", Value: "application/proto"}},
 	})
 	plan := func(to string, env map[string]string) *Plan {
-		c, err := credential.Load("", func(name string) string { return env[name] })
+		c, err := credential.Resolver{Getenv: func(name string) string { return env[name] }}.Load("")
 		if err != nil {
 			t.Fatal(err)
 		}

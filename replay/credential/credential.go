@@ -38,7 +38,7 @@ const (
 	envCookie = "UNWIRE_COOKIE" // of `cookie`
 )
 
-// maxCredentialFile bounds the file that LoadCredentials reads.
+// maxCredentialFile bounds the file that loadFile reads.
 const maxCredentialFile = 1 << 20
 
 // headerVariable is the environment variable of a header's secret:
@@ -70,7 +70,7 @@ type Credentials struct {
 	hosts *profile.Profile // whose hosts held may go to; nil: any
 }
 
-// Load returns the secrets of an environment and, where path is not
+// loadFile returns the secrets of an environment and, where path is not
 // "", of a file, which comes first.
 //
 // Shape: a line a secret, `NAME: value` or `NAME=value`, NAME a header's or one
@@ -78,7 +78,7 @@ type Credentials struct {
 // Limits: 1 MiB.
 // Errors: the file must be readable by its owner alone (mode 0600 or less).
 // An error names the line and never its value.
-func Load(path string, getenv func(string) string) (*Credentials, error) {
+func loadFile(path string, getenv func(string) string) (*Credentials, error) {
 	c := &Credentials{lookup: getenv, path: path}
 	if path == "" {
 		return c, nil

@@ -69,7 +69,8 @@ type Client struct {
 //
 // Errors: of options; outbound.ErrRefused; of the journal.
 func newClient(o *Options) (*Client, error) {
-	if err := o.Complete(); err != nil {
+	headers, err := o.Complete()
+	if err != nil {
 		return nil, err
 	}
 	u := *o.To
@@ -78,7 +79,7 @@ func newClient(o *Options) (*Client, error) {
 	if c.protocol == auto {
 		c.protocol = connectUnary
 	}
-	j, err := openJournal(o)
+	j, err := openJournal(o, headers)
 	c.journal = j
 	c.transport(o.HTTP2 || c.protocol == grpc || u.Scheme == "https")
 	return c, err
