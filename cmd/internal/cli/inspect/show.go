@@ -395,7 +395,7 @@ func printFrame(a *app.App, w io.Writer, ex *decode.Exchange, f *decode.Frame, v
 	case o.hex:
 		_ = render.HexFrame(a, w, f, by, o.all)
 	case f.Tree != nil:
-		_ = decode.RenderFields(w, by.Fields(f.Tree), decode.RenderOptions{Indent: "    "})
+		_ = render.Fields(w, by.Fields(f.Tree), "    ")
 		for _, in := range f.Inner {
 			printInner(a, w, f, &in)
 		}
@@ -414,7 +414,7 @@ func printInner(a *app.App, w io.Writer, f *decode.Frame, in *decode.Inner) {
 		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
 		return
 	}
-	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
+	_ = render.Fields(w, decode.TreeJSON(in.Tree, nil), "      ")
 }
 
 // printEnd prints what an end of stream or a unary error says, its details decoded.
@@ -429,7 +429,7 @@ func printEnd(w io.Writer, end *envelope.End, v *views) {
 		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
 		t := wire.Parse(d.Value, wire.Options{})
 		if len(d.Value) > 0 && t.Err() == nil {
-			_ = decode.RenderFields(w, v.fieldsOf(t, d.Type), decode.RenderOptions{Indent: "      "})
+			_ = render.Fields(w, v.fieldsOf(t, d.Type), "      ")
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -207,7 +208,7 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 		shown = fields[:min(len(fields), maxExcerptFields)]
 	}
 	var b strings.Builder
-	if decode.RenderFields(&b, shown, decode.RenderOptions{}) == nil {
+	if render.Fields(&b, shown, "") == nil {
 		e.Text = term.CleanText(b.String())
 	}
 	deepest := shown
