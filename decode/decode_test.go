@@ -336,8 +336,8 @@ func TestStreamIsIncremental(t *testing.T) {
 		counts = append(counts, len(s.Feed(chunk)))
 	}
 	code, _ := s.Status()
-	if fmt.Sprint(counts) != "[1 0 1 1]" || code != "ok" || len(s.Close()) != 0 || s.Err() != nil {
-		t.Errorf("%v, %s, %v", counts, code, s.Err())
+	if fmt.Sprint(counts) != "[1 0 1 1]" || code != "ok" || len(s.Close()) != 0 || s.err() != nil {
+		t.Errorf("%v, %s, %v", counts, code, s.err())
 	}
 	// A unary body is complete at its content-length.
 	o = call("POST", "/a.v1.S/Get", h("content-type", "application/proto", "content-length", "2"), nil, 0, ">08", ">01")

@@ -71,7 +71,7 @@ func newAgent(t *testing.T, o standin.Options) *agent {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
-	s, err := schema.Load(proto.Files)
+	s, err := schema.Load(t.Context(), proto.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	if out := r.fitting(n, i, r.part(f, i, why)); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.costs.Readings(r.alone(i))); len(out) > 0 {
+	if out := r.fitting(n, i, r.costs.explainedReadings(r.alone(i))); len(out) > 0 {
 		return out
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}

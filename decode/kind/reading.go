@@ -38,12 +38,12 @@ type Reading struct {
 // leastP is the probability below which a reading is left out.
 const leastP = 0.001
 
-// Readings returns the readings of the field by all that was seen of it, the
+// readings returns the readings of the field by all that was seen of it, the
 // best first, with the evidence for each. Their probabilities sum to 1.
-func (f *Field) Readings() []Reading { return Costs{}.Readings(f) }
+func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
 
-// Readings is Field.Readings; one Costs should serve for all fields of a tree.
-func (c Costs) Readings(f *Field) []Reading {
+// explainedReadings is Field.explainedReadings; one Costs should serve for all fields of a tree.
+func (c Costs) explainedReadings(f *Field) []Reading {
 	out := c.readings(f)
 	c.explain(f, out)
 	return out

@@ -8,7 +8,6 @@ package infer
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -146,13 +145,11 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated(), evidence: ev, profile: o.Profile}
-	var names []string
+	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.kinds.Truncated(), evidence: ev, profile: o.Profile}
 	for _, f := range files {
 		f.infer(ev, in)
-		names = append(names, f.path)
 	}
-	if in.Schema, err = schema.Compile(context.Background(), in.Files, names); err != nil {
+	if in.Schema, err = schema.FromTexts(in.Files); err != nil {
 		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a defect of unwire: %w", err)
 	}
 	return in, nil
