@@ -22,7 +22,7 @@ func Fold(text string) (folded string, original func(offset int) int) {
 		return text, func(offset int) int { return offset }
 	}
 	var out strings.Builder
-	var breaks []int   // offsets in the folded text of the line breaks that were added
+	var breaks []int   // offsets of the line breaks that were added
 	done, line := 0, 0 // what was written, and where the line began
 	for i := 0; i < len(text); {
 		c := text[i]

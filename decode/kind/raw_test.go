@@ -36,7 +36,7 @@ func TestBytesOrNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, c := range []struct {
 		name string
-		want Kind
+		want wire.Kind
 		make func() []byte
 	}{
 		{"offsets, upper bytes first", wire.KindBytes, func() (p []byte) {

@@ -18,7 +18,7 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	}
 	for _, c := range []struct {
 		payload string
-		want    Kind
+		want    wire.Kind
 	}{
 		{"", wire.KindString}, // alone, an empty payload is rather a message
 		{"image.png", wire.KindString},

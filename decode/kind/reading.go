@@ -28,7 +28,7 @@ type Feature struct {
 // float64 or a list of one of these numbers; nil for a message or a group, whose
 // fields are the node's children.
 type Reading struct {
-	Kind  Kind
+	Kind  wire.Kind
 	Type  string
 	P     float64
 	Value any
@@ -53,7 +53,7 @@ func (c Costs) explainedReadings(f *Field) []Reading {
 func (c Costs) readings(f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	out := make([]Reading, 0, 4)
-	add := func(k Kind, e Element, p float64) {
+	add := func(k wire.Kind, e Element, p float64) {
 		switch k {
 		case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
 			for _, s := range scalarsOf(f, k) {
@@ -120,7 +120,7 @@ func (c Costs) why(f *Field) map[string][]Feature {
 	return all
 }
 
-var contentWords = map[Kind]string{
+var contentWords = map[wire.Kind]string{
 	wire.KindMessage: "fields with plausible numbers, types and values",
 	wire.KindString:  "characters of text",
 	wire.KindBytes:   "bytes of a known format, or nothing better",

@@ -121,7 +121,7 @@ func TestRanksAreOfTheSet(t *testing.T) {
 // payloads were scored.
 func TestFewScoredReadAsAll(t *testing.T) {
 	for _, c := range []struct {
-		want  Kind
+		want  wire.Kind
 		usual func(r *rand.Rand, i int) []byte
 	}{
 		{wire.KindString, func(r *rand.Rand, _ int) []byte {

@@ -133,7 +133,7 @@ func TestOrderOfLargeMessages(t *testing.T) {
 // many of its payloads were scored.
 func TestLargeListReadsAsItsParts(t *testing.T) {
 	for _, c := range []struct {
-		want  Kind
+		want  wire.Kind
 		usual func(i int) []byte
 	}{
 		{wire.KindString, func(i int) []byte { return fmt.Appendf(nil, "name-%d", i*7919%1000) }},

@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -95,7 +96,7 @@ func TestOthers(t *testing.T) {
 	}
 	path := func(s string, q Query) Query {
 		var err error
-		if q.Path, err = ParsePath(s); err != nil {
+		if q.Path, err = fieldpath.ParsePattern(s); err != nil {
 			t.Fatal(err)
 		}
 		return q
@@ -178,7 +179,7 @@ func FuzzSearch(f *testing.F) {
 		case 4:
 			q.Bytes = []byte(what)
 		case 5:
-			q.Path, err = ParsePath(what)
+			q.Path, err = fieldpath.ParsePattern(what)
 		}
 		if err != nil {
 			return
@@ -207,7 +208,7 @@ func BenchmarkSearch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := ParsePath("9.9")
+	p, err := fieldpath.ParsePattern("9.9")
 	if err != nil {
 		b.Fatal(err)
 	}

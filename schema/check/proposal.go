@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/decode/wire"
 	"unwire/schema/infer"
 )
 
@@ -20,13 +21,13 @@ type proposal struct {
 	V int `json:"v"`
 
 	// full name of the field to be
-	Element string     `json:"element"`
-	Message string     `json:"message"`
-	Number  int32      `json:"number"`
-	Kind    infer.Kind `json:"kind"`
-	Type    string     `json:"type"`
-	Label   string     `json:"label"`
-	Oneof   string     `json:"oneof,omitempty"`
+	Element string    `json:"element"`
+	Message string    `json:"message"`
+	Number  int32     `json:"number"`
+	Kind    wire.Kind `json:"kind"`
+	Type    string    `json:"type"`
+	Label   string    `json:"label"`
+	Oneof   string    `json:"oneof,omitempty"`
 
 	// the message is not in the definitions either
 	New    bool    `json:"new"`

@@ -83,7 +83,7 @@ type Collector struct {
 // NewCollector returns a collector for one input.
 func NewCollector(input string, formats []Format) *Collector {
 	return &Collector{
-		formats: formats, scripts: bundle.New(bundle.Options{}), forms: map[string]bool{},
+		formats: formats, scripts: bundle.New(), forms: map[string]bool{},
 		source: Source{Input: input, Notes: map[string]string{}}, seen: map[[sha256.Size]byte]bundle.Place{},
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
 	"unwire/schema"
 )
 
@@ -64,12 +66,12 @@ type FieldEvidence struct {
 	Samples int64 `json:"samples"`
 
 	// of them, with the field
-	Seen        int64  `json:"seen"`
-	Occurrences int64  `json:"occurrences"`
-	Kind        Kind   `json:"kind"`
-	Type        string `json:"type"`
-	Label       string `json:"label"`
-	Oneof       string `json:"oneof"`
+	Seen        int64     `json:"seen"`
+	Occurrences int64     `json:"occurrences"`
+	Kind        wire.Kind `json:"kind"`
+	Type        string    `json:"type"`
+	Label       string    `json:"label"`
+	Oneof       string    `json:"oneof"`
 
 	// of the kind
 	P float64 `json:"p"`
@@ -78,9 +80,9 @@ type FieldEvidence struct {
 	TypeP float64 `json:"type_p"`
 
 	// of the label
-	LabelP       float64       `json:"label_p"`
-	Alternatives []alternative `json:"alternatives"`
-	Settle       string        `json:"settle"`
+	LabelP       float64            `json:"label_p"`
+	Alternatives []kind.Alternative `json:"alternatives"`
+	Settle       string             `json:"settle"`
 
 	// what the values say
 	Note  string     `json:"note,omitempty"`

@@ -121,7 +121,7 @@ func TestFieldNamesFromASchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Fields(&out, decode.TreeJSON(wire.Parse(b, wire.Options{}), file.ProtoReflect().Descriptor()), ""); err != nil {
+	if err := Fields(&out, decode.View{Type: file.ProtoReflect().Descriptor()}.Fields(wire.Parse(b, wire.Options{})), ""); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "0000  1 name: string \"a.proto\"\n") || !strings.Contains(out.String(), "      2 field: google.protobuf.FieldDescriptorProto, 7 bytes\n") && !strings.Contains(out.String(), "TYPE_SINT32 (17)") {
@@ -136,7 +136,7 @@ func TestFieldsCannotControlATerminal(t *testing.T) {
 		b := append(wire.AppendVarint([]byte{0x0a}, uint64(len(s))), s...)
 		b = append(b, rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")...)
 		var out strings.Builder
-		if err := Fields(&out, decode.TreeJSON(wire.Parse(b, wire.Options{}), nil), ""); err != nil {
+		if err := Fields(&out, decode.View{}.Fields(wire.Parse(b, wire.Options{})), ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range out.String() {

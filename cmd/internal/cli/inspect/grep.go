@@ -20,6 +20,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/decode/fieldpath"
 	"unwire/decode/search"
 )
 
@@ -79,7 +80,7 @@ func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	}
 	var err error
 	if f.path != "" {
-		if q.Path, err = search.ParsePath(f.path); err != nil {
+		if q.Path, err = fieldpath.ParsePattern(f.path); err != nil {
 			return q, nil, app.Usagef("--path: %w", err)
 		}
 	}

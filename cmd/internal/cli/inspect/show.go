@@ -414,7 +414,7 @@ func printInner(a *app.App, w io.Writer, f *decode.Frame, in *decode.Inner) {
 		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
 		return
 	}
-	_ = render.Fields(w, decode.TreeJSON(in.Tree, nil), "      ")
+	_ = render.Fields(w, decode.View{}.Fields(in.Tree), "      ")
 }
 
 // printEnd prints what an end of stream or a unary error says, its details decoded.

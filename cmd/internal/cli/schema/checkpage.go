@@ -201,7 +201,7 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 	if md = defs.FrameType(ex.Call, f.Dir); md != nil {
 		root = string(md.FullName())
 	}
-	fields := decode.TreeJSON(f.Tree, md)
+	fields := decode.View{Type: md}.Fields(f.Tree)
 	left := maxExcerptFields
 	shown := onlyFinding(fields, root, e.of, &left)
 	if len(shown) == 0 {

@@ -118,7 +118,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 			return err
 		}
 		for i := range lines {
-			lines[i].Captures = t.Touched(i)
+			lines[i].Captures = t.Touched[i]
 		}
 	}
 	if f.suite != "" {
@@ -127,7 +127,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 			return err
 		}
 		for i := range lines {
-			lines[i].Replays = t.Touched(i)
+			lines[i].Replays = t.Touched[i]
 		}
 	}
 	stale := 0
