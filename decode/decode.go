@@ -72,6 +72,14 @@ type Exchange struct {
 	Choices [2][]kind.Choice
 }
 
+// CallName is the service and the name of the RPC, or else the HTTP method and the URL.
+func (ex *Exchange) CallName() string {
+	if ex.Service != "" {
+		return ex.Service + "/" + ex.RPC
+	}
+	return ex.Method + " " + ex.URL
+}
+
 // Options bounds decoding. The zero value is the default.
 type Options struct {
 	// Profile is what is known of the service; nil: that of the source, if there is

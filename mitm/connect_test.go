@@ -329,7 +329,7 @@ func TestConnectES(t *testing.T) {
 			}
 			var got bytes.Buffer
 			code, err := launch.Run(ctx, launch.Options{
-				Argv: append(slices.Clone(argv), "proxy"), ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile(), ControlToken: controlToken,
+				Argv: append(slices.Clone(argv), "proxy"), ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile, ControlToken: controlToken,
 				Stdout: &got, Stderr: &got,
 			})
 			if code != 0 || err != nil || got.String() != string(want) {

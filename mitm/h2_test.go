@@ -137,7 +137,7 @@ func TestCurlClosesAtContentLength(t *testing.T) {
 	s := newLateEnder(t, identity, body, length)
 	b := newTestProxy(t, []*httptest.Server{identity}, nil)
 	caFile := filepath.Join(t.TempDir(), "ca.pem")
-	pem, err := os.ReadFile(b.ca.CertFile())
+	pem, err := os.ReadFile(b.ca.CertFile)
 	if err != nil {
 		t.Fatal(err)
 	}

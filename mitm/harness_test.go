@@ -94,7 +94,7 @@ func newTLSOrigin(tb testing.TB, h2 bool, h http.Handler) *httptest.Server {
 
 func (b *testProxy) roots() *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AddCert(b.ca.Certificate())
+	pool.AddCert(b.ca.Certificate)
 	return pool
 }
 

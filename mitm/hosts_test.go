@@ -29,7 +29,7 @@ func TestHostsLeftAlone(t *testing.T) {
 			b := newTestProxy(t, []*httptest.Server{origin}, c.set)
 			roots := x509.NewCertPool()
 			if c.recorded {
-				roots.AddCert(b.ca.Certificate())
+				roots.AddCert(b.ca.Certificate)
 			} else {
 				roots.AddCert(origin.Certificate())
 			}

@@ -135,7 +135,7 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHe
 
 	conn, err := p.terminateTLS(ctx, c, h)
 	if err != nil {
-		p.recordRefusal(c, refusalText(err, p.opts.CA.CertFile()))
+		p.recordRefusal(c, refusalText(err, p.opts.CA.CertFile))
 	}
 	return conn, err
 }

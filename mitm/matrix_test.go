@@ -99,7 +99,7 @@ func newLanes(t *testing.T, origin *httptest.Server) []*lane {
 	straight.roots, straight.caFile = trust("origin.pem", origin.Certificate())
 
 	b := newTestProxy(t, []*httptest.Server{origin}, nil)
-	through := &lane{name: "proxy", bench: b, base: origin.URL, proxy: http.ProxyURL(b.url()), caFile: b.ca.CertFile(), roots: b.roots()}
+	through := &lane{name: "proxy", bench: b, base: origin.URL, proxy: http.ProxyURL(b.url()), caFile: b.ca.CertFile, roots: b.roots()}
 
 	r := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
 	reverse := &lane{name: "reverse", bench: r, base: "http://" + r.addr}

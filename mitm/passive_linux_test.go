@@ -84,7 +84,7 @@ func TestPassiveConnectES(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			var want, said bytes.Buffer
-			code, err := launch.Run(ctx, launch.Options{Argv: argv, ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile(), ControlToken: controlToken, Stdout: &want, Stderr: &want})
+			code, err := launch.Run(ctx, launch.Options{Argv: argv, ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile, ControlToken: controlToken, Stdout: &want, Stderr: &want})
 			if code != 0 || err != nil {
 				t.Fatalf("proxy: status %d, %v: %s", code, err, want.String())
 			}

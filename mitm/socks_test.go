@@ -69,7 +69,7 @@ func TestSOCKSCurl(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
 	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	for _, option := range []string{"--socks5", "--socks5-hostname"} {
-		out, err := exec.Command(path, "-sS", "--noproxy", "", "--cacert", b.ca.CertFile(), option, b.addr, origin.URL+"/curl").CombinedOutput()
+		out, err := exec.Command(path, "-sS", "--noproxy", "", "--cacert", b.ca.CertFile, option, b.addr, origin.URL+"/curl").CombinedOutput()
 		if err != nil || string(out) != "hello /curl" {
 			t.Errorf("%s: %v: %s", option, err, out)
 		}

@@ -22,3 +22,6 @@ import "embed"
 //
 //go:embed agent/v1/*.proto aiserver/v1/*.proto evidence.jsonl
 var Files embed.FS
+
+// AgentPackage is the package of the agent's service and of its messages.
+const AgentPackage = "agent.v1"

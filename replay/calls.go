@@ -179,7 +179,7 @@ func (s *session) noteAnswer(ctx context.Context, a *Append, rec *record, entry 
 		Until: outbound.RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
 	}
 	if ex.Status == 0 {
-		answer.Origin, answer.Message = string(fromLocal), s.p.cleaner()(ex.Error)
+		answer.Origin, answer.Message = string(FromLocal), s.p.cleaner()(ex.Error)
 	}
 	_, err = s.p.o.Pace.Note(answer)
 	return err

@@ -82,7 +82,7 @@ func TestHowAServerEnds(t *testing.T) {
 	}{
 		{"goaway at once", "application/connect+proto", func(f *http2.Framer, _ uint32, _ func(...string) []byte) {
 			_ = f.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too many"))
-		}, Rejected, fromLocal, "unavailable", "GOAWAY"},
+		}, Rejected, FromLocal, "unavailable", "GOAWAY"},
 		{"goaway in an answer", "application/connect+proto", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: stream(h), EndHeaders: true})
 			_ = f.WriteData(id, false, message)
@@ -93,11 +93,11 @@ func TestHowAServerEnds(t *testing.T) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: stream(h), EndHeaders: true})
 			_ = f.WriteData(id, false, message)
 			_ = f.WriteRSTStream(id, http2.ErrCodeEnhanceYourCalm)
-		}, differs, fromLocal, "unavailable", "ENHANCE_YOUR_CALM"},
+		}, Differs, FromLocal, "unavailable", "ENHANCE_YOUR_CALM"},
 		{"no end of stream", "application/connect+proto", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: stream(h), EndHeaders: true})
 			_ = f.WriteData(id, true, message)
-		}, differs, fromLocal, "unavailable", "without saying how"},
+		}, Differs, FromLocal, "unavailable", "without saying how"},
 		{"trailers only", "application/grpc", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: h(":status", "200", "content-type", "application/grpc", "grpc-status", "7", "grpc-message", "not%20you"), EndHeaders: true, EndStream: true})
 		}, Rejected, FromServer, "permission_denied", "not you"},
@@ -109,7 +109,7 @@ func TestHowAServerEnds(t *testing.T) {
 		{"trailers without a status", "application/grpc", func(f *http2.Framer, id uint32, h func(...string) []byte) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers("application/grpc")(h), EndHeaders: true})
 			_ = f.WriteData(id, true, message)
-		}, differs, fromLocal, "unavailable", "without saying how"},
+		}, Differs, FromLocal, "unavailable", "without saying how"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

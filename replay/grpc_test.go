@@ -64,10 +64,10 @@ func TestGRPCGo(t *testing.T) {
 	l := newLab(t)
 	l.server.Close()
 	l.server.Server = newGRPCServer(t)
-	l.tap.next = l.server.Client().Transport
+	l.tap.Next = l.server.Client().Transport
 	id := l.say("hello", connect.WithGRPC())
 	l.expect(l.replay(id, l.withToken(l.options())), Same, FromServer, "ok")
-	l.expect(l.replay(id, l.withToken(l.options("set 1=other"))), differs, FromServer, "ok")
+	l.expect(l.replay(id, l.withToken(l.options("set 1=other"))), Differs, FromServer, "ok")
 	l.expect(l.replay(id, l.withToken(l.options("set 1=bad"))), Rejected, FromServer, "invalid_argument")
 	r := l.replay(lockstep(l, "Issue", wrapperspb.String("begin"), connect.WithGRPC()), l.options())
 	l.expect(r, Same, FromServer, "ok")

@@ -94,7 +94,7 @@ const placeholder = "[redacted:00000000]"
 // foreign looks at a captured header with a secret that was kept: it goes to the
 // host that it came from and to no other, and is never shown.
 func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
-	if credential.IsRedacted(h.Value) || len(redact.Default(p.captured.Profile).FindHeaders(captures.Headers{h})) == 0 {
+	if credential.IsRedacted(h.Value) || len(redact.New(redact.Options{Profile: p.captured.Profile}).FindHeaders(captures.Headers{h})) == 0 {
 		return h, h.Value
 	}
 	hidden := placeholder

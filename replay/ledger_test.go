@@ -326,9 +326,9 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.expect(r, Same, FromServer, "ok")
-		r.LearnIDs(o.Issued)
+		r.learnIDs(o.Issued)
 		r = c.replay(run, o)
-		c.expect(r, differs, FromServer, "ok")
+		c.expect(r, Differs, FromServer, "ok")
 		for _, d := range r.Diff {
 			if d.Ignored == "" && !strings.HasSuffix(d.Path, " 1.5") { // the blobs are random
 				t.Errorf("%s was %v and is %v", d.Path, d.Old, d.New)

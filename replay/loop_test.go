@@ -117,9 +117,9 @@ func TestToolLoop(t *testing.T) {
 		t.Run("shuffled "+shuffle, func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t, standin.Options{Script: []byte(strings.Replace(toolLoop, "SHUFFLE", shuffle, 1))})
-			a.linesOf = func(path string) int { return len(path) }
-			id := a.turn("Look at the files")
-			was, err := decode.Decode(t.Context(), a.store, id, decode.Options{})
+			a.LinesOf = func(path string) int { return len(path) }
+			id := a.Turn("Look at the files")
+			was, err := decode.Decode(t.Context(), a.Store, id, decode.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,14 +129,14 @@ func TestToolLoop(t *testing.T) {
 			}
 			for range 3 {
 				p := a.plan(id)
-				r, err := p.Send(t.Context(), a.store)
+				r, err := p.Send(t.Context(), a.Store)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if r.Code != "ok" || r.Unsent != 0 || shuffle == "false" && (r.Comparison != Same || r.Concluded != nil) {
 					t.Fatalf("%s %s %s %v %+v", r.Comparison, r.Code, r.Message, r.Concluded, r.Diff)
 				}
-				is, err := decode.Decode(t.Context(), a.store, r.Exchange, decode.Options{})
+				is, err := decode.Decode(t.Context(), a.Store, r.Exchange, decode.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -336,12 +336,12 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		says       string
 	}{
 		{"", Same, FromServer, "ok", ""},
-		{"early", differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
-		{"more", differs, FromServer, "ok", "once more: answered as down/1 was"},
-		{"other", differs, fromLocal, "aborted", "the capture has no answer: the server asks down/3"},
-		{"reversed", differs, FromServer, "ok", "the server asks in another order"},
-		{"reset", differs, fromLocal, "unavailable", ""},
-		{"hang", differs, fromLocal, "deadline_exceeded", "server did not send a frame like down/1"},
+		{"early", Differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
+		{"more", Differs, FromServer, "ok", "once more: answered as down/1 was"},
+		{"other", Differs, FromLocal, "aborted", "the capture has no answer: the server asks down/3"},
+		{"reversed", Differs, FromServer, "ok", "the server asks in another order"},
+		{"reset", Differs, FromLocal, "unavailable", ""},
+		{"hang", Differs, FromLocal, "deadline_exceeded", "server did not send a frame like down/1"},
 	} {
 		t.Run("server "+c.mode, func(t *testing.T) {
 			l.TB = t
@@ -364,7 +364,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 func TestHeartbeatsRunByTheClock(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[{"tool":{"name":"read","args":{"path":"a"}}},{"wait":{"ms":900,"heartbeat_every_ms":100}},{"text":"done"},{"turn_ended":{}}]}]}`)})
-	id := a.turn("x")
+	id := a.Turn("x")
 	// the shortest time between two heartbeats
 	const interval = 250 * time.Millisecond
 	start := time.Now()
@@ -385,7 +385,7 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		return standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[` + steps + `,{"turn_ended":{}}]}]}`)}
 	}
 	captured := newAgent(t, script("src/one.go"))
-	id := captured.turn("read it")
+	id := captured.Turn("read it")
 	for _, c := range []struct {
 		paths []string
 		code  string
@@ -397,8 +397,8 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 	} {
 		live := newAgent(t, script(c.paths...))
 		o := captured.settings()
-		o.To, o.Roots = mustURL(live.server.URL()), live.roots
-		p, err := newPlan(t.Context(), captured.store, id, o)
+		o.To, o.Roots = mustURL(live.Server.URL()), live.Roots
+		p, err := newPlan(t.Context(), captured.Store, id, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -460,7 +460,7 @@ func TestCutFrameIsNotSent(t *testing.T) {
 		t.Errorf("%d frames, %q", len(p.shown.Frames), p.shown.Warnings)
 	}
 	r := l.replay(rec.ID(), o)
-	l.expect(r, differs, fromLocal, "aborted")
+	l.expect(r, Differs, FromLocal, "aborted")
 	if r.Sent != 3 || !strings.Contains(r.Message, "the capture has no answer: the server asks down/2") {
 		t.Errorf("%d sent: %s", r.Sent, r.Message)
 	}

@@ -61,7 +61,7 @@ func (c *transport) again(l *lab) {
 	id := c.record(l, c.o...)
 	l.expect(l.replay(id, l.withToken(l.options())), Same, FromServer, "ok")
 	if c.edit != "" {
-		l.expect(l.replay(id, l.withToken(l.options(c.edit))), differs, FromServer, "ok")
+		l.expect(l.replay(id, l.withToken(l.options(c.edit))), Differs, FromServer, "ok")
 	}
 }
 

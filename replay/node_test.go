@@ -183,9 +183,9 @@ func TestNodeToolLoop(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.LearnIDs(o.Issued)
+				r.learnIDs(o.Issued)
 				r = l.replay(run, o)
-				l.expect(r, differs, FromServer, "ok") // in what the tools are asked, which is random
+				l.expect(r, Differs, FromServer, "ok") // in what the tools are asked, which is random
 				if r.Unsent != 0 || r.Concluded != nil || r.Sent != 5 {
 					t.Errorf("%d sent, %v", r.Sent, r.Concluded)
 				}

@@ -64,7 +64,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("three requests in %s", d)
 	}
 	r := l.replay(id, o)
-	l.expect(r, Refused, fromLocal, "")
+	l.expect(r, Refused, FromLocal, "")
 	if !strings.Contains(r.Message, "the budget of 3 requests is spent") || l.server.requests.Load()-before != 3 {
 		t.Errorf("%s, %d requests", r.Message, l.server.requests.Load()-before)
 	}
@@ -220,7 +220,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("%+v", r.Diff)
 	}
 	o.Edits = l.options("set 1=other").Edits
-	l.expect(l.replay(id, o), differs, FromServer, "ok")
+	l.expect(l.replay(id, o), Differs, FromServer, "ok")
 
 	l.server.drift.Store(true)
 	o = l.withToken(l.options())

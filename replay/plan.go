@@ -50,7 +50,6 @@ const defaultMaxBytes = 256 << 20
 // A Description is a Plan as it is shown: it holds references to secrets in
 // place of them.
 type Description struct {
-	V        int              `json:"v"`
 	Exchange int64            `json:"exchange"` // the captured one
 	Method   string           `json:"method"`
 	URL      string           `json:"url"`

@@ -30,7 +30,7 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 	p := &planner{
 		Plan: &Plan{
 			shown: Description{
-				V: 1, Exchange: r.id, Method: ex.Method, HTTP: ex.HTTP, Protocol: ex.Protocol, Codec: ex.Codec,
+				Exchange: r.id, Method: ex.Method, HTTP: ex.HTTP, Protocol: ex.Protocol, Codec: ex.Codec,
 				Service: ex.Service, RPC: ex.RPC, Refreshed: []string{}, Secrets: []Secret{}, Edits: []string{}, Frames: []PlanFrame{},
 			},
 			timing: r.Timing, o: o, tags: map[string]string{},

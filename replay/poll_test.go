@@ -18,6 +18,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/conversation"
 	subject "unwire/proto"
+	"unwire/replay/internal/standintest"
 	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
@@ -32,7 +33,7 @@ type poller struct {
 
 func (p *poller) message(name string, v any) *dynamicpb.Message {
 	p.Helper()
-	m := dynamicpb.NewMessage(p.schema.Message(name))
+	m := dynamicpb.NewMessage(p.Schema.Message(name))
 	b, err := json.Marshal(v)
 	if err == nil {
 		err = protojson.Unmarshal(b, m)
@@ -44,15 +45,15 @@ func (p *poller) message(name string, v any) *dynamicpb.Message {
 }
 
 func (p *poller) client(method, answer string) *connect.Client[dynamicpb.Message, dynamicpb.Message] {
-	return connect.NewClient[dynamicpb.Message, dynamicpb.Message](&http.Client{Transport: p.tap}, p.server.URL()+method,
+	return connect.NewClient[dynamicpb.Message, dynamicpb.Message](&http.Client{Transport: p.Tap}, p.Server.URL()+method,
 		connect.WithResponseInitializer(func(_ connect.Spec, m any) error {
-			*m.(*dynamicpb.Message) = *dynamicpb.NewMessage(p.schema.Message(answer))
+			*m.(*dynamicpb.Message) = *dynamicpb.NewMessage(p.Schema.Message(answer))
 			return nil
 		}))
 }
 
 func header(h http.Header) {
-	h.Set("authorization", "Bearer "+standinToken)
+	h.Set("authorization", "Bearer "+standintest.Token)
 	h.Set("x-cursor-client-version", "cli-2026.02.01-abcdef0")
 }
 
@@ -75,7 +76,7 @@ func (p *poller) append(number int, m *dynamicpb.Message) {
 // talk records a turn; it returns how many polls it took.
 func (p *poller) talk(prompt string) (polls int) {
 	p.Helper()
-	p.append(0, p.build(map[string]any{"runRequest": map[string]any{
+	p.append(0, p.Build(map[string]any{"runRequest": map[string]any{
 		"action": map[string]any{"userMessageAction": map[string]any{"userMessage": map[string]any{"text": prompt, "messageId": "m-1"}}},
 	}}))
 	number := 1
@@ -101,7 +102,7 @@ func (p *poller) talk(prompt string) (polls int) {
 			if err != nil {
 				p.Fatal(err)
 			}
-			m := dynamicpb.NewMessage(p.schema.Message("agent.v1.AgentServerMessage"))
+			m := dynamicpb.NewMessage(p.Schema.Message("agent.v1.AgentServerMessage"))
 			if err := proto.Unmarshal(data, m); err != nil {
 				p.Fatal(err)
 			}
@@ -110,8 +111,8 @@ func (p *poller) talk(prompt string) (polls int) {
 			if err := json.Unmarshal(b, &said); err != nil {
 				p.Fatal(err)
 			}
-			for _, a := range p.answers(said) {
-				p.append(number, p.build(a))
+			for _, a := range p.Answers(said) {
+				p.append(number, p.Build(a))
 				number++
 			}
 		}
@@ -128,24 +129,24 @@ func (p *poller) talk(prompt string) (polls int) {
 func TestPollsInSeveralCalls(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, standin.Options{Script: []byte(`{"v":1,"poll_messages":4,"fresh_ids":true}`)})
-	a.tap.done = make(chan struct{}, 1000)
+	a.Tap.Done = make(chan struct{}, 1000)
 	p := &poller{agent: a, id: "1b2d3f40-0000-4000-8000-00000000c0de"}
 	polls := p.talk("Does Backoff ever return more than its limit?")
 	for range p.calls {
 		select {
-		case <-a.tap.done:
+		case <-a.Tap.Done:
 		case <-time.After(time.Minute):
 			t.Fatal("the calls were not recorded to their end")
 		}
 	}
-	if err := a.store.Flush(t.Context()); err != nil {
+	if err := a.Store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := conversation.FindAll(t.Context(), a.store)
+	all, err := conversation.FindAll(t.Context(), a.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := conversation.Decode(t.Context(), a.store, all.Head(1), decode.Options{})
+	c, err := conversation.Decode(t.Context(), a.Store, all.Head(1), decode.Options{})
 	if err != nil || c == nil || len(c.Heads) != polls || polls < 5 {
 		t.Fatalf("%d polls recorded, %+v, %v", polls, c, err)
 	}
@@ -175,7 +176,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	if len(asked) != calls || len(answered) != calls || calls < 8 || asked[0].Of != 0 || asked[2].Of != 1 || answered[2].Status != http.StatusOK {
 		t.Errorf("%d calls, of which the journal has %d, and %d answers", calls, len(asked), len(answered))
 	}
-	if r = a.replay(c.ID, "run_request.action.user_message_action.user_message.text=Tell me more"); r.Comparison != differs || r.Code != "ok" {
+	if r = a.replay(c.ID, "run_request.action.user_message_action.user_message.text=Tell me more"); r.Comparison != Differs || r.Code != "ok" {
 		t.Errorf("edited: %s %s %s %s", r.Comparison, r.Origin, r.Code, r.Message)
 	}
 }

@@ -77,7 +77,7 @@ func TestOtherCodec(t *testing.T) {
 				options.Edits = l.options("set 1=other").Edits
 			}
 			r = l.replay(l.say("hello", o...), options)
-			l.expect(r, differs, FromServer, "ok")
+			l.expect(r, Differs, FromServer, "ok")
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestOtherCodecWithoutDefinitions(t *testing.T) {
 	}
 	o.Message = []byte(`"hello"`)
 	r := l.replay(id, o)
-	if r.Comparison != differs || len(r.Diff) != 1 || r.Diff[0].Path != "down/0" { // a bare string is no object to compare
+	if r.Comparison != Differs || len(r.Diff) != 1 || r.Diff[0].Path != "down/0" { // a bare string is no object to compare
 		t.Errorf("%+v", r)
 	}
 	o.Schema, o.Message = testSchema(t), nil

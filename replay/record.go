@@ -42,7 +42,7 @@ func (p *Plan) record(ex captures.Exchange, out *store.Store) (*record, error) {
 	if out == nil {
 		return r, nil
 	}
-	if known := out.Redactor(); known != nil {
+	if known := out.Redactor; known != nil {
 		for _, secret := range p.secrets { // an answer may repeat them
 			known.Headers(captures.Headers{{Name: "authorization", Value: secret}, {Name: "x-api-key", Value: secret}})
 		}

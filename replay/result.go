@@ -22,8 +22,10 @@ import (
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
@@ -34,7 +36,7 @@ type Comparison string
 const (
 	// the answer is the captured one, but for volatile values
 	Same    Comparison = "same"
-	differs Comparison = "differs" // there is another answer, or a part of one
+	Differs Comparison = "differs" // there is another answer, or a part of one
 	// there is an error in place of the captured answer; with origin local, no answer
 	Rejected Comparison = "rejected"
 	// it was not sent: it may not be sent to this host, or not now
@@ -44,19 +46,18 @@ const (
 )
 
 // Answered reports whether the answer can be relied on by what is sent after it.
-func (v Comparison) Answered() bool { return v == Same || v == differs }
+func (v Comparison) Answered() bool { return v == Same || v == Differs }
 
 // An Origin tells whose statement a code and a message are.
 type Origin string
 
 const (
 	FromServer Origin = "server" // the server said so
-	fromLocal  Origin = "local"  // we concluded it
+	FromLocal  Origin = "local"  // we concluded it
 )
 
 // A Result is how a replay went. Secrets do not occur in it.
 type Result struct {
-	V          int        `json:"v"`
 	Comparison Comparison `json:"verdict"`
 	Origin     Origin     `json:"origin"`
 	// "ok", a code's name, or "" where the answer has none
@@ -111,7 +112,7 @@ func (r *Result) ConnectCode() int {
 // refused is the result of a plan that may not be carried out.
 func (p *Plan) refused(err error) *Result {
 	return &Result{
-		V: 1, Comparison: Refused, Origin: fromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
+		Comparison: Refused, Origin: FromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
 		Refreshed: []string{}, Diff: []diff.Change{},
 	}
 }
@@ -126,7 +127,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r := &Result{
-		V: 1, Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
+		Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
 		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
 		links: p.links, live: answer, down: p.types[captures.Down],
 	}
@@ -156,7 +157,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		r.conclude(p.captured, answer, s.fail)
 	}
 	if r.Comparison == Same && s.unsent > 0 {
-		r.Comparison = differs
+		r.Comparison = Differs
 	}
 	if s.turned != nil {
 		r.Comparison, r.Origin, r.Reason, r.Code, r.Message = Rejected, FromServer, "", s.turned.code, s.turned.Error()
@@ -175,13 +176,13 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 			r.Comparison = Same
 		}
 	case fail != nil:
-		r.Comparison, r.Origin, r.Code, r.Message = differs, fromLocal, codeOf(fail), reason(fail)
+		r.Comparison, r.Origin, r.Code, r.Message = Differs, FromLocal, codeOf(fail), reason(fail)
 	case is.Code == "" && was.Code != "":
-		r.Comparison, r.Origin, r.Code, r.Message = differs, fromLocal, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
+		r.Comparison, r.Origin, r.Code, r.Message = Differs, FromLocal, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
 	case same:
 		r.Comparison = Same
 	default:
-		r.Comparison = differs
+		r.Comparison = Differs
 		if to := is.ResponseHeaders.Get("location"); is.Status >= 300 && is.Status < 400 {
 			r.Message = fmt.Sprintf("%d %s, to %s; redirects are not followed", is.Status, http.StatusText(is.Status), to)
 		}
@@ -333,7 +334,7 @@ func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Fa
 
 // unanswered is the result of a request that got no answer.
 func (r *Result) unanswered(f *outbound.Failure, err error) {
-	r.Origin, r.Reason, r.Message = fromLocal, f.Reason, f.Message
+	r.Origin, r.Reason, r.Message = FromLocal, f.Reason, f.Message
 	switch {
 	case f.Refused:
 		r.Comparison, r.Code = Refused, ""
@@ -346,10 +347,39 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
 }
 
-// LearnIDs notes in ids which identifiers the server issued in place of those
+// learnIDs notes in ids which identifiers the server issued in place of those
 // of the captured answer.
-func (r *Result) LearnIDs(ids *live.IDs) {
+func (r *Result) learnIDs(ids *live.IDs) {
 	if r.live != nil {
 		ids.Learn(r.links, r.live)
 	}
+}
+
+// Values are those at a path of the answer's messages of that frame, or with
+// edit.FirstFrame of all of them, and then the first is all of them joined.
+func (r *Result) Values(frame int, path fieldpath.Path) (out []string) {
+	if r.live == nil {
+		return nil
+	}
+	md := r.down
+	for i := range r.live.Frames {
+		f := &r.live.Frames[i]
+		if f.Dir != captures.Down || !live.IsMessage(f) || frame != edit.FirstFrame && f.Seq != frame {
+			continue
+		}
+		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)
+	}
+	if len(out) > 1 && frame == edit.FirstFrame {
+		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
+	}
+	return out
+}
+
+// Clean takes the secrets of the request, and others by their shape, out of a text
+// about the answer.
+func (r *Result) Clean(text string) string {
+	if r.clean == nil {
+		return text
+	}
+	return r.clean(text)
 }

@@ -75,10 +75,10 @@ func TestNothingLeavesUnasked(t *testing.T) {
 			t.Errorf("%s: dialled %q, want %q", c.to, dialled, c.dials)
 		}
 		if c.dials != "" {
-			l.expect(r, NotSent, fromLocal, "")
+			l.expect(r, NotSent, FromLocal, "")
 			continue
 		}
-		l.expect(r, Refused, fromLocal, "")
+		l.expect(r, Refused, FromLocal, "")
 		if p.shown.Refusal == "" || r.Message == "" || r.Exchange != 0 {
 			t.Errorf("%s: %+v", c.to, r)
 		}
@@ -132,7 +132,7 @@ func TestSecretStaysOut(t *testing.T) {
 	o := l.withToken(l.options("set 1=token"))
 	p := l.plan(id, o)
 	r := l.replay(id, o)
-	l.expect(r, differs, FromServer, "ok")
+	l.expect(r, Differs, FromServer, "ok")
 	if got := l.server.header("authorization"); got != "Bearer "+secret {
 		t.Fatalf("sent %q", got)
 	}
@@ -145,7 +145,7 @@ func TestSecretStaysOut(t *testing.T) {
 			t.Errorf("the secret is in the %s: %s", what, b)
 		}
 	}
-	for _, dir := range []string{filepath.Dir(l.out), filepath.Dir(l.store.Path())} {
+	for _, dir := range []string{filepath.Dir(l.out), filepath.Dir(l.store.Path)} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%v, %v", files, err)
@@ -166,7 +166,7 @@ func TestUntrustedServer(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Roots = nil
 	r := l.replay(l.say("hello"), o)
-	l.expect(r, NotSent, fromLocal, "")
+	l.expect(r, NotSent, FromLocal, "")
 	if !strings.Contains(r.Message, "certificate") {
 		t.Error(r.Message)
 	}

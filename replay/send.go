@@ -61,7 +61,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	}
 	s := &session{p: p, entry: number, rec: rec, out: out, dialogue: live.NewDialogue()}
 	if err := s.run(ctx); err != nil {
-		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.noteAnswer(number, &Result{Origin: fromLocal, Message: p.cleaner()(err.Error())}, time.Time{})))
+		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.noteAnswer(number, &Result{Origin: FromLocal, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
 	res, err := p.judge(ctx, s)
 	if err != nil {

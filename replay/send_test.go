@@ -53,7 +53,7 @@ func TestUnarySame(t *testing.T) {
 				edit = "set =other" // a StringValue is a bare string
 			}
 			r = l.replay(id, l.withToken(l.options(edit)))
-			l.expect(r, differs, FromServer, "ok")
+			l.expect(r, Differs, FromServer, "ok")
 			if len(r.Diff) != 1 || r.Diff[0].New != "other" || r.Diff[0].Old != "hello" {
 				t.Errorf("%+v", r.Diff)
 			}
@@ -102,10 +102,10 @@ func TestServerStream(t *testing.T) {
 		t.Errorf("%d frames", r.Received)
 	}
 	r = l.replay(id, l.options("set 1=49"))
-	l.expect(r, differs, FromServer, "ok")
+	l.expect(r, Differs, FromServer, "ok")
 	// The server drops the connection in the middle: what came is kept.
 	r = l.replay(id, l.options("set 1=100"))
-	l.expect(r, differs, fromLocal, "unavailable")
+	l.expect(r, Differs, FromLocal, "unavailable")
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Reset || len(ex.Frames) < 50 {
 		t.Errorf("%s after %d frames", ex.Outcome, len(ex.Frames))
 	}
@@ -132,7 +132,7 @@ func TestClientStream(t *testing.T) {
 		t.Fatalf("%+v", p.shown.Frames)
 	}
 	r := l.replay(id, l.options("set @1 1=b", "del @2"))
-	l.expect(r, differs, FromServer, "ok")
+	l.expect(r, Differs, FromServer, "ok")
 	if r.Diff[0].New != "a+b" {
 		t.Errorf("%+v", r.Diff)
 	}
@@ -245,7 +245,7 @@ func TestServerIsSilent(t *testing.T) {
 	o := l.options()
 	o.Wait = 300 * time.Millisecond
 	r := l.replay(id, o)
-	l.expect(r, differs, fromLocal, "deadline_exceeded")
+	l.expect(r, Differs, FromLocal, "deadline_exceeded")
 	// A machine that is busy for as long may hear less than what was said.
 	if want := regexp.MustCompile(`server did not send a frame like down/[0-3],`); !want.MatchString(r.Message) {
 		t.Errorf("%q, want %s", r.Message, want)
@@ -254,7 +254,7 @@ func TestServerIsSilent(t *testing.T) {
 		t.Errorf("recorded as %s", ex.Outcome)
 	}
 	o.Wait, o.Timeout = time.Minute, 400*time.Millisecond
-	if r = l.replay(id, o); r.Origin != fromLocal || r.Code != "deadline_exceeded" || !strings.Contains(r.Message, "within 400ms") {
+	if r = l.replay(id, o); r.Origin != FromLocal || r.Code != "deadline_exceeded" || !strings.Contains(r.Message, "within 400ms") {
 		t.Errorf("%s %s %s %s", r.Comparison, r.Origin, r.Code, r.Message)
 	}
 }
@@ -302,7 +302,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.expect(r, differs, FromServer, "ok")
+	l.expect(r, Differs, FromServer, "ok")
 	if r.Status != 302 || !strings.Contains(r.Message, "http://192.0.2.1/elsewhere; redirects are not followed") {
 		t.Errorf("%d %s", r.Status, r.Message)
 	}
@@ -316,7 +316,7 @@ func TestUnreachable(t *testing.T) {
 	id := l.say("hello")
 	l.server.Close()
 	r := l.replay(id, l.withToken(l.options()))
-	l.expect(r, NotSent, fromLocal, "")
+	l.expect(r, NotSent, FromLocal, "")
 	if r.Status != 0 || r.ConnectCode() != 0 || len(r.Diff) != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -342,7 +342,7 @@ func TestAnswerIsTooLarge(t *testing.T) {
 	o := l.withToken(l.options("set 1=" + randomHex(2000)))
 	o.MaxBytes = 1000
 	r := l.replay(l.say("hello"), o)
-	l.expect(r, differs, fromLocal, "resource_exhausted")
+	l.expect(r, Differs, FromLocal, "resource_exhausted")
 }
 
 func TestEditErrors(t *testing.T) {

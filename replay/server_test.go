@@ -29,6 +29,7 @@ import (
 	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/internal/standintest"
 	"unwire/replay/live"
 	"unwire/replay/outbound"
 	"unwire/schema"
@@ -179,66 +180,12 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// A tap is a transport that records what passes through it, as the proxy does.
-type tap struct {
-	next  http.RoundTripper
-	store *store.Store
-	last  atomic.Int64
-	done  chan struct{} // one for each exchange that ended
-}
-
-func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec, err := t.store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: "2", RequestHeaders: fields(r.Header), Source: "proxy"})
-	if err != nil {
-		return nil, err
-	}
-	t.last.Store(rec.ID())
-	out := r.Clone(r.Context())
-	if r.Body != nil {
-		out.Body = &tapped{ReadCloser: r.Body, rec: rec, dir: captures.Up}
-	}
-	resp, err := t.next.RoundTrip(out)
-	if err != nil {
-		rec.End(captures.Failed, err.Error())
-		t.done <- struct{}{}
-		return nil, err
-	}
-	rec.Response(resp.StatusCode, fields(resp.Header))
-	resp.Body = &tapped{ReadCloser: resp.Body, rec: rec, dir: captures.Down, end: func(err error) {
-		rec.Trailers(captures.Down, fields(resp.Trailer))
-		if err == io.EOF {
-			rec.End(captures.Complete, "")
-		} else {
-			rec.End(captures.Reset, err.Error())
-		}
-		t.done <- struct{}{}
-	}}
-	return resp, nil
-}
-
-type tapped struct {
-	io.ReadCloser
-	rec captures.Recording
-	dir captures.Direction
-	end func(error)
-}
-
-func (t *tapped) Read(p []byte) (int, error) {
-	n, err := t.ReadCloser.Read(p)
-	t.rec.Chunk(t.dir, p[:n])
-	if err != nil && t.end != nil {
-		t.end(err)
-		t.end = nil
-	}
-	return n, err
-}
-
 // A lab is a server with what is recorded of it and replayed to it.
 type lab struct {
 	testing.TB
 	server *testServer
 	store  *store.Store
-	tap    *tap
+	tap    *standintest.Tap
 	http   *http.Client
 	out    string // path of the capture of the answers
 }
@@ -251,7 +198,7 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	tap := &tap{next: server.Client().Transport, store: store, done: make(chan struct{}, 10)}
+	tap := &standintest.Tap{Next: server.Client().Transport, Store: store, Done: make(chan struct{}, 10)}
 	return &lab{TB: t, server: server, store: store, tap: tap, http: &http.Client{Transport: tap}, out: filepath.Join(t.TempDir(), "out.uwc")}
 }
 
@@ -259,14 +206,14 @@ func newLab(t testing.TB) *lab {
 func (l *lab) recorded() int64 {
 	l.Helper()
 	select {
-	case <-l.tap.done:
+	case <-l.tap.Done:
 	case <-time.After(time.Minute):
 		l.Fatal("the exchange was not recorded to its end")
 	}
 	if err := l.store.Flush(l.Context()); err != nil {
 		l.Fatal(err)
 	}
-	return l.tap.last.Load()
+	return l.tap.Last.Load()
 }
 
 // settings are all that a test says of how a request is sent.

@@ -396,7 +396,7 @@ func framesOf(t testing.TB, store *store.Store, id int64) (frames [2][]frame) {
 		t.Fatal(err)
 	}
 	if ex.Err != nil {
-		t.Fatalf("%s: %v; %+v", store.Path(), ex.Err, ex.Exchange)
+		t.Fatalf("%s: %v; %+v", store.Path, ex.Err, ex.Exchange)
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]

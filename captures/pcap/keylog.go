@@ -27,9 +27,6 @@ type KeyLog struct {
 	sessions map[[32]byte]*sessionSecrets
 }
 
-// Len returns the number of sessions.
-func (k *KeyLog) Len() int { return len(k.sessions) }
-
 // Read adds the lines of r. Lines that are no secrets are passed over, as in
 // every reader of this format.
 //

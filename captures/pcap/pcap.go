@@ -67,7 +67,7 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 		im.summary.Skipped = packets.Skipped()
 	}
 	im.finishAll()
-	im.summary.Keys = im.options.Keys.Len()
+	im.summary.Keys = len(im.options.Keys.sessions)
 	if im.recordingError != nil {
 		err = im.recordingError
 	}
@@ -91,7 +91,7 @@ type importer struct {
 }
 
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
-	im.source = cmp.Or(im.options.Source, "import "+packets.Format())
+	im.source = cmp.Or(im.options.Source, "import "+packets.Format)
 	for {
 		t, s, err := packets.Next()
 		if err == io.EOF {

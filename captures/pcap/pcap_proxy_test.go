@@ -58,7 +58,7 @@ func startStandin(t testing.TB) (*standin.Server, *x509.CertPool) {
 			t.Error(err)
 		}
 	})
-	ca, err := os.ReadFile(s.CAFile())
+	ca, err := os.ReadFile(s.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(l) }()
 	trusted = x509.NewCertPool()
-	trusted.AddCert(authority.Certificate())
+	trusted.AddCert(authority.Certificate)
 	t.Cleanup(func() { _ = recorded.Close() })
 	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *store.Store {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -260,7 +260,7 @@ func TestRedaction(t *testing.T) {
 		t.Fatalf("%+v", got.exchanges)
 	}
 	for _, suffix := range []string{"", "-wal"} {
-		data, err := os.ReadFile(got.store.Path() + suffix)
+		data, err := os.ReadFile(got.store.Path + suffix)
 		if err == nil && bytes.Contains(data, []byte("a-made-up-token-4711")) {
 			t.Errorf("the token is in the capture%s", suffix)
 		}

@@ -19,7 +19,7 @@ func textFrame(n int) []byte {
 func BenchmarkRedact(b *testing.B) {
 	noise := make([]byte, 64<<10)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
-	r := Default(nil)
+	r := New(Options{})
 	for i := range 100 {
 		r.Learn(fmt.Sprintf("%x-made-up-secret-%d", i*7919, i))
 	}
@@ -44,7 +44,7 @@ func BenchmarkRedactCompressed(b *testing.B) {
 		b.Run(encoding, func(b *testing.B) {
 			p := enveloped(1, require.Value(deflate(encoding, textFrame(200)))(b))
 			h := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: encoding}}
-			body := NewBodyFilter(Default(nil), h)
+			body := NewBodyFilter(New(Options{}), h)
 			b.ReportAllocs()
 			for range b.N {
 				body.Write(&captures.Chunk{Data: p})

@@ -32,10 +32,11 @@ func (r *Redactor) FindString(s string) []Hit {
 }
 
 // FindHeaders returns the secrets that Headers replaces, and learns them.
-func (r *Redactor) FindHeaders(h captures.Headers) []HeaderHit {
-	var hits []HeaderHit
+func (r *Redactor) FindHeaders(h captures.Headers) []Hit {
+	var hits []Hit
 	r.section(h, func(field int, hit Hit) {
-		hits = append(hits, HeaderHit{hit, h[field].Name})
+		hit.Header = h[field].Name
+		hits = append(hits, hit)
 	})
 	return hits
 }
@@ -52,9 +53,9 @@ func (r *Redactor) Fill(secret []byte) []byte {
 // IsPlaceholder reports whether s stands for a secret that was replaced.
 func IsPlaceholder(s string) bool { return isPlaceholder(s) }
 
-// TellsSecret reports whether a name, in any spelling, is that of a secret;
+// IsSecretName reports whether a name, in any spelling, is that of a secret;
 // perhaps, that it is if its value looks like one (see LooksRandom).
-func (r *Redactor) TellsSecret(name string) (surely, perhaps bool) {
+func (r *Redactor) IsSecretName(name string) (surely, perhaps bool) {
 	switch r.nameKind(normalName(name)) {
 	case secretName:
 		return true, false

@@ -11,17 +11,17 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	r := Default(nil)
+	r := New(Options{})
 	jwt := madeUpJWT
 	for _, c := range []struct {
 		in   string
 		want []Hit
 	}{
-		{`{"accessToken":"short","n":1}`, []Hit{{ruleMember, "accessToken", 16, 5}}},
-		{"see " + jwt + ".", []Hit{{ruleShape, "eyJ", 4, len(jwt)}}},
-		{"x https://u:pass@h/ y", []Hit{{ruleURLPassword, "", 12, 4}}},
-		{"x https://h/?a=1&api_key=zz y", []Hit{{ruleParameter, "api_key", 25, 2}}},
-		{"Authorization: Bearer abcdefgh12345678", []Hit{{ruleShape, "Bearer", 22, 16}}},
+		{`{"accessToken":"short","n":1}`, []Hit{{Rule: ruleMember, Name: "accessToken", Off: 16, Len: 5}}},
+		{"see " + jwt + ".", []Hit{{Rule: ruleShape, Name: "eyJ", Off: 4, Len: len(jwt)}}},
+		{"x https://u:pass@h/ y", []Hit{{Rule: ruleURLPassword, Name: "", Off: 12, Len: 4}}},
+		{"x https://h/?a=1&api_key=zz y", []Hit{{Rule: ruleParameter, Name: "api_key", Off: 25, Len: 2}}},
+		{"Authorization: Bearer abcdefgh12345678", []Hit{{Rule: ruleShape, Name: "Bearer", Off: 22, Len: 16}}},
 		{`{"password":"[redacted:0a1b2c3d]","apiKey":"redacted-0a1b2c3d....","secret":"redacted-0a"}`, nil},
 		{"nothing", nil},
 	} {
@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.in, got, c.want)
 		}
 	}
-	if got := r.Find([]byte("token_type=x&password=abc"), true); fmt.Sprint(got) != "[{parameter password 22 3}]" {
+	if got := r.Find([]byte("token_type=x&password=abc"), true); fmt.Sprint(got) != "[{parameter password  22 3}]" {
 		t.Errorf("a form: %v", got)
 	}
 }
@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 func TestFindURL(t *testing.T) {
 	u := "https://u:pass@h/" + madeUpJWT + "?a=1&sig=abc#id_token=x"
 	var got []string
-	for _, h := range Default(nil).FindURL(u) {
+	for _, h := range New(Options{}).FindURL(u) {
 		got = append(got, fmt.Sprintf("%s %s %s", h.Rule, h.Name, u[h.Off:h.Off+h.Len]))
 	}
 	want := "url-password  pass, key-shape eyJ " + madeUpJWT + ", parameter sig abc, parameter id_token x"
@@ -57,7 +57,7 @@ func TestFindHeaders(t *testing.T) {
 		{Name: "accept", Value: "*/*"},
 	}
 	var got []string
-	for _, hit := range Default(nil).FindHeaders(h) {
+	for _, hit := range New(Options{}).FindHeaders(h) {
 		got = append(got, fmt.Sprintf("%s %s %s", hit.Header, hit.Rule, h.Get(hit.Header)[hit.Off:hit.Off+hit.Len]))
 	}
 	want := "authorization header made-up-token-1, cookie header made-up-cookie, cookie header made-up-token-1, " +
@@ -71,8 +71,8 @@ func TestFindHeaders(t *testing.T) {
 func TestFindAgreesWithBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, _ := secretBody(t)
-		hits := Default(nil).Find(p, false)
-		r := Default(nil)
+		hits := New(Options{}).Find(p, false)
+		r := New(Options{})
 		clean := r.Bytes(p)
 		if found, changed := len(hits) > 0, string(clean) != string(p); found != changed {
 			t.Fatalf("%d hits, changed: %v: %q", len(hits), changed, p)
@@ -91,17 +91,17 @@ func TestFindAgreesWithBytes(t *testing.T) {
 }
 
 func TestFillAndNames(t *testing.T) {
-	r := Default(nil)
+	r := New(Options{})
 	for _, secret := range []string{"abc", "made-up", "a-made-up-secret-value"} {
 		filled := r.Fill([]byte(secret))
 		if len(filled) != len(secret) || !IsPlaceholder(string(filled)) || string(r.Fill(filled)) != string(filled) {
 			t.Errorf("%s becomes %s", secret, filled)
 		}
 	}
-	if surely, _ := r.TellsSecret("api_key"); !surely {
+	if surely, _ := r.IsSecretName("api_key"); !surely {
 		t.Error("api_key tells nothing")
 	}
-	if surely, perhaps := r.TellsSecret("token"); surely || !perhaps {
+	if surely, perhaps := r.IsSecretName("token"); surely || !perhaps {
 		t.Error("token tells too much or too little")
 	}
 }

@@ -7,14 +7,11 @@ type Hit struct {
 	// Name is that of the parameter or member; of a shape, what it begins with; else "".
 	Name string
 
+	// Header is that of the field, of a hit in the value of a header field; else "".
+	Header string
+
 	Off int // in what was searched
 	Len int // bytes
-}
-
-// A HeaderHit is a Hit in the value of a header field.
-type HeaderHit struct {
-	Hit
-	Header string
 }
 
 // A reporter is called with each secret that is found; it may be nil.

@@ -161,7 +161,7 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 
 	if err != nil && p.message {
 		report.value(Hit{Rule: RuleUnsearched, Name: "message: " + err.Error(), Off: at}, v)
-		if r.omitUnsearched {
+		if r.OmitUnsearched {
 			clean = r.placeholder(v, plain)
 		}
 	}

@@ -87,7 +87,7 @@ func TestConnectGet(t *testing.T) {
 			c.codec, message, secret = "proto", proto+filler, madeUpJWT
 		}
 		u := c.encode(t, message)
-		r := Default(nil)
+		r := New(Options{})
 		want := strings.Replace(message, secret, sameLength(r.tag(secret), len(secret)), 1)
 
 		for _, part := range []struct{ name, in, out string }{
@@ -136,7 +136,7 @@ func TestHiddenParameters(t *testing.T) {
 		"URL with a token":     "https://h/?next=" + url.QueryEscape("https://h/?access_token="+secret),
 		"userinfo in one":      "https://h/?next=" + url.QueryEscape("https://u:"+secret+"@h/"),
 	} {
-		r := Default(nil)
+		r := New(Options{})
 		clean := r.URL(u)
 		tag := "redacted-" + r.tag(secret)
 		if _, err := url.Parse(clean); err != nil {
@@ -145,11 +145,11 @@ func TestHiddenParameters(t *testing.T) {
 		if meant := revealed(clean); strings.Contains(meant, secret) || !strings.Contains(meant, tag) {
 			t.Errorf("%s: %s becomes %s", name, u, clean)
 		}
-		if hits := Default(nil).FindURL(u); len(hits) != 1 {
+		if hits := New(Options{}).FindURL(u); len(hits) != 1 {
 			t.Errorf("%s: %v", name, hits)
 		}
 	}
-	if got := Default(nil).Headers(captures.Headers{{Name: "origin", Value: "https://a-token-alone@h"}})[0].Value; strings.Contains(got, "a-token") {
+	if got := New(Options{}).Headers(captures.Headers{{Name: "origin", Value: "https://a-token-alone@h"}})[0].Value; strings.Contains(got, "a-token") {
 		t.Errorf("origin: %s", got)
 	}
 	for _, same := range []string{
@@ -157,7 +157,7 @@ func TestHiddenParameters(t *testing.T) {
 		"https://h/p.S/M?connect=v1&encoding=proto&base64=1&message=CgVoZWxsbw",
 		"https://h/?q=a+b%20c&path=%2Fx%2Fy&id=0123456789abcdef0123456789abcdef",
 	} {
-		if got := Default(nil).URL(same); got != same {
+		if got := New(Options{}).URL(same); got != same {
 			t.Errorf("%s becomes %s", same, got)
 		}
 	}
@@ -171,14 +171,14 @@ func TestUnreadableMessage(t *testing.T) {
 		"cut off":     "base64=1&compression=gzip&message=H4sIAAAAAAAA_w",
 	} {
 		u := "https://h/p.S/M?connect=v1&encoding=proto&" + query
-		hits := Default(nil).FindURL(u)
+		hits := New(Options{}).FindURL(u)
 		if len(hits) != 1 || hits[0].Rule != RuleUnsearched {
 			t.Errorf("%s: %v", name, hits)
 		}
-		if got := Default(nil).URL(u); got != u {
+		if got := New(Options{}).URL(u); got != u {
 			t.Errorf("%s: a recorder changes it to %s", name, got)
 		}
-		r := Default(nil).Omitting()
+		r := New(Options{}).Omitting()
 		if clean := r.URL(u); !strings.Contains(clean, "message=redacted-") || len(r.FindURL(clean)) > 0 {
 			t.Errorf("%s: %s becomes %s", name, u, clean)
 		}

@@ -71,17 +71,16 @@ type Redactor struct {
 	keys           []profile.Key   // of the profile
 	key, shortKey  []byte
 
-	omitUnsearched bool        // see Omitting
-	learnFound     atomic.Bool // see LearnFound
+	// OmitUnsearched leaves out what the search for secrets cannot look into, for
+	// what leaves the machine; a recorder keeps it.
+	OmitUnsearched bool
+
+	learnFound atomic.Bool // see LearnFound
 
 	mu      sync.Mutex
 	learned []string
 	rules   atomic.Pointer[ruleset]
 }
-
-// Default returns a Redactor with the default rules and those of a profile, which
-// may be nil.
-func Default(p *profile.Profile) *Redactor { return New(Options{Profile: p}) }
 
 // New returns a Redactor with the default rules and those of o.
 func New(o Options) *Redactor {
@@ -114,7 +113,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
+	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
@@ -125,12 +124,9 @@ func (r *Redactor) WithKey(key []byte) *Redactor {
 // for secrets cannot look into is left out. A recorder keeps it.
 func (r *Redactor) Omitting() *Redactor {
 	c := r.WithKey(r.key)
-	c.omitUnsearched = true
+	c.OmitUnsearched = true
 	return c
 }
-
-// Omits reports whether r was made by Omitting.
-func (r *Redactor) Omits() bool { return r.omitUnsearched }
 
 // LearnFound has each secret that is found anywhere looked for everywhere, not
 // only those that a name gave away, as long as fewer than 256 are known.

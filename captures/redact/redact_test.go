@@ -51,7 +51,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: %s becomes %s: %s", c.name, c.value, got.Name, got.Value)
 		}
 	}
-	if Default(nil).Headers(nil) != nil {
+	if New(Options{}).Headers(nil) != nil {
 		t.Error("no headers become some")
 	}
 }
@@ -70,7 +70,7 @@ func TestURL(t *testing.T) {
 		{"http://[::1%gg?broken=%zz&token=%zz", `http://\[::1%gg\?broken=%zz&token=` + p},
 		{"", ""},
 	} {
-		if got := Default(nil).URL(c.in); !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
+		if got := New(Options{}).URL(c.in); !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
 			t.Errorf("%s becomes %s", c.in, got)
 		}
 	}
@@ -129,7 +129,7 @@ func TestBody(t *testing.T) {
 		{"bearer", "-H 'Authorization: Bearer abcdefgh01234567'", "abcdefgh01234567"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := Default(proto.Profile())
+			r := New(Options{Profile: proto.Profile()})
 			got := string(join(redactBody(r, nil, []byte(c.in))))
 			want := strings.Replace(c.in, c.secret, sameLength(r.tag(c.secret), len(c.secret)), 1)
 			if got != want {
@@ -148,12 +148,12 @@ func TestBody(t *testing.T) {
 		`{"accessToken":null,"key":"abc"}`, "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", "http://h:80/x@y", "a=1&state=2",
 		`{"signature":"` + strings.Repeat("a1", 40) + `"}`, `{"inputTokens":"1234567890123456"}`,
 	} {
-		if got := string(join(redactBody(Default(nil), nil, []byte(in)))); got != in {
+		if got := string(join(redactBody(New(Options{}), nil, []byte(in)))); got != in {
 			t.Errorf("%s\nbecomes %s", in, got)
 		}
 	}
 	form := captures.Headers{{Name: "content-type", Value: "application/x-www-form-urlencoded"}}
-	if got := string(join(redactBody(Default(nil), form, []byte("password=x&y=z")))); got != "password=r&y=z" {
+	if got := string(join(redactBody(New(Options{}), form, []byte("password=x&y=z")))); got != "password=r&y=z" {
 		t.Errorf("form: %s", got)
 	}
 }
@@ -171,7 +171,7 @@ func TestProtobufLengths(t *testing.T) {
 		}
 		m = append(m, secret...)
 		after := "B\x0bhello world" // field 8
-		r := Default(nil)
+		r := New(Options{})
 		got := string(join(redactBody(r, nil, append(m, after...))))
 		if !strings.HasSuffix(got, after) || strings.Contains(got, secret) || !strings.Contains(got, r.tag(secret)) {
 			t.Errorf("%q becomes %q", append(m, after...), got)
@@ -182,7 +182,7 @@ func TestProtobufLengths(t *testing.T) {
 // What a header gave away is found everywhere, however it is spelt.
 func TestLearned(t *testing.T) {
 	const secret = "made/up+token of=mine"
-	r := Default(nil)
+	r := New(Options{})
 	h := r.Headers(captures.Headers{{Name: "authorization", Value: "Bearer " + secret}})
 	tag := strings.TrimSuffix(strings.TrimPrefix(h[0].Value, "Bearer [redacted:"), "]")
 	for name, in := range map[string]string{
@@ -220,7 +220,7 @@ func TestLearned(t *testing.T) {
 }
 
 func TestPlaceholdersWithinAFile(t *testing.T) {
-	r := Default(nil)
+	r := New(Options{})
 	a, b := r.WithKey([]byte("key")), r.WithKey([]byte("key"))
 	if a.tag(madeUpJWT) != b.tag(madeUpJWT) || a.tag(madeUpJWT) == a.tag(madeUpKey) {
 		t.Error("equal secrets must have equal placeholders, others not")

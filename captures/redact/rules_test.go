@@ -12,7 +12,7 @@ import (
 // filter does not admit. It may pass a byte that the filter's hash admits by
 // chance, as the look at eight at once that it begins with is another one.
 func TestNextMissesNothing(t *testing.T) {
-	f := Default(nil).rules.Load()
+	f := New(Options{}).rules.Load()
 	rapid.Check(t, func(t *rapid.T) {
 		p, _ := secretBody(t)
 		i := rapid.IntRange(0, len(p)).Draw(t, "from")

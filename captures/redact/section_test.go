@@ -42,7 +42,7 @@ func TestCompressedBody(t *testing.T) {
 		for _, cuts := range [][]int{nil, {1, 30, 50}, bytewise(make([]byte, 300))} {
 			t.Run(fmt.Sprintf("%s, %d cuts", encoding, len(cuts)), func(t *testing.T) {
 				h := captures.Headers{{Name: "content-type", Value: "application/json"}, {Name: "content-encoding", Value: encoding}}
-				r := Default(nil)
+				r := New(Options{})
 				in := require.Value(deflate(encoding, []byte(secret)))(t)
 				out := inflateAll(t, encoding, join(redactBody(r, h, in, cuts...)))
 				if want := strings.Replace(secret, madeUpJWT, sameLength(r.tag(madeUpJWT), len(madeUpJWT)), 1); string(out) != want {
@@ -56,12 +56,12 @@ func TestCompressedBody(t *testing.T) {
 		}
 	}
 	h := captures.Headers{{Name: "content-encoding", Value: "gzip"}}
-	if out := string(join(redactBody(Default(nil), h, []byte(secret)))); strings.Contains(out, madeUpJWT) {
+	if out := string(join(redactBody(New(Options{}), h, []byte(secret)))); strings.Contains(out, madeUpJWT) {
 		t.Error("what is said to be compressed and is not, is not searched")
 	}
 	in := require.Value(deflate("gzip", []byte(secret)))(t)
 	in = in[:len(in)-9] // no longer whole: it cannot be rewritten
-	if out := join(redactBody(Default(nil), h, in, 10)); len(out) != len(in) || strings.Trim(string(out), "x") != "" {
+	if out := join(redactBody(New(Options{}), h, in, 10)); len(out) != len(in) || strings.Trim(string(out), "x") != "" {
 		t.Errorf("a body that was cut off: %q", out)
 	}
 }
@@ -90,7 +90,7 @@ func TestCompressedFrames(t *testing.T) {
 		}
 		for _, cuts := range [][]int{nil, bytewise(in), {5, 41, 46, 60, 100, 120}} {
 			t.Run(fmt.Sprintf("%s, %d cuts", name, len(cuts)), func(t *testing.T) {
-				r := Default(nil)
+				r := New(Options{})
 				out := join(redactBody(r, h, in, cuts...))
 				stand := sameLength(r.tag(madeUpKey), len(madeUpKey))
 				var want []byte
@@ -111,7 +111,7 @@ func TestCompressedFrames(t *testing.T) {
 
 // What precedes a compressed message in its chunk does not wait for its end.
 func TestFrameBeforeCompressedOne(t *testing.T) {
-	b := NewBodyFilter(Default(nil), captures.Headers{{Name: "content-type", Value: "application/connect+proto"}})
+	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-type", Value: "application/connect+proto"}})
 	first := enveloped(0, []byte("hello"))
 	b.Write(&captures.Chunk{Data: append(first, 1, 0, 0, 1, 0, 'x')})
 	second := b.Split()
@@ -131,7 +131,7 @@ func TestLongSection(t *testing.T) {
 	for i := 0; i < len(in); i += 64 << 10 {
 		cuts = append(cuts, i)
 	}
-	b := NewBodyFilter(Default(nil), h)
+	b := NewBodyFilter(New(Options{}), h)
 	released := 0
 	at := 0
 	var out []byte
@@ -157,7 +157,7 @@ func TestLongSection(t *testing.T) {
 
 func TestInflationBomb(t *testing.T) {
 	in := require.Value(deflate("gzip", make([]byte, 2*maxInflated)))(t)
-	b := NewBodyFilter(Default(nil), captures.Headers{{Name: "content-encoding", Value: "gzip"}})
+	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-encoding", Value: "gzip"}})
 	b.Write(&captures.Chunk{Data: bytes.Clone(in)})
 	if b.section.inflated > maxInflated+1<<20 {
 		t.Errorf("%d bytes were inflated", b.section.inflated)
@@ -195,7 +195,7 @@ func FuzzRedact(f *testing.F) {
 		if cut < 0 || cut > len(p) {
 			cut = len(p) / 2
 		}
-		r := Default(nil)
+		r := New(Options{})
 		r.Learn("made/up+token of=mine")
 		out := join(redactBody(r, h, p, cut))
 		if h.Get("content-encoding") == "" && h.Get("content-type") == "" && len(out) != len(p) {
@@ -204,7 +204,7 @@ func FuzzRedact(f *testing.F) {
 		if bytes.Contains(out, []byte(" "+madeUpKey+" ")) {
 			t.Fatalf("%q has a secret", out)
 		}
-		other := Default(nil)
+		other := New(Options{})
 		other.key, other.shortKey = r.key, r.shortKey
 		other.Learn("made/up+token of=mine")
 		if whole := join(redactBody(other, h, p)); !bytes.Equal(whole, out) {

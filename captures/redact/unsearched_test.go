@@ -52,7 +52,7 @@ func TestAnyFlags(t *testing.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "frames")
 		where := rapid.IntRange(0, n-1).Draw(t, "where")
 		var want [][]byte
-		r := Default(nil)
+		r := New(Options{})
 		mask := sameLength(r.tag(madeUpJWT), len(madeUpJWT))
 		for i := range n {
 			message := rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "message")
@@ -144,7 +144,7 @@ func TestUnsearched(t *testing.T) {
 		"an enveloped message":         {captures.Headers{{Name: "content-type", Value: "application/proto"}}, enveloped(1, gz), "", 0},
 	} {
 		for _, size := range []int{1, 7, 1 << 20} {
-			out, missed := missedOf(Default(nil), c.h, c.in, size)
+			out, missed := missedOf(New(Options{}), c.h, c.in, size)
 			if found := revealedBody(out); strings.Contains(found, madeUpKey) {
 				t.Errorf("%s, by %d: the key is in %q", name, size, found)
 			}

@@ -23,17 +23,17 @@ import (
 // the recording.
 func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exchange, edits [2][]redact.Edit) error {
 	if s.writer == nil {
-		return pathError(s.path, captures.ErrReadOnly)
+		return pathError(s.Path, captures.ErrReadOnly)
 	}
 	r := &recording{store: s, start: time.Now(), ex: *ex}
 	if err := r.begin(*ex); err != nil {
-		return pathError(s.path, err)
+		return pathError(s.Path, err)
 	}
 	if s.maxBody > 0 {
 		// All that was stored is stored again.
 		r.left = [2]int64{s.maxBody - ex.BytesUp, s.maxBody - ex.BytesDown}
 	}
-	for c, err := range from.Cleaned(ctx, ex, s.redactor, edits) {
+	for c, err := range from.Cleaned(ctx, ex, s.Redactor, edits) {
 		if err != nil {
 			r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
 			return err

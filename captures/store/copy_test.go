@@ -99,7 +99,7 @@ func TestCleanedKeepsTheOrder(t *testing.T) {
 	r.End(captures.Complete, "")
 	require.NoError(t, s.Flush(t.Context()))
 	defer func() { require.NoError(t, s.Close()) }()
-	red := redact.Default(nil)
+	red := redact.New(redact.Options{})
 	red.Learn(testKey)
 	ex := require.Value(s.Exchange(t.Context(), 1))(t)
 	was := require.All(t, s.Chunks(t.Context(), 1, 0))

@@ -37,7 +37,7 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captu
 			}
 			for _, e := range events {
 				if err := s.meter.follow(&used, &e); err != nil {
-					yield(captures.Event{}, pathError(s.path, err))
+					yield(captures.Event{}, pathError(s.Path, err))
 					return
 				}
 				if !yield(e, nil) {
@@ -70,7 +70,7 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	ctx, cancel := s.meter.bounded(ctx)
 	defer cancel()
 	fail := func(err error) ([]captures.Event, int64, bool, error) {
-		return nil, last, false, pathError(s.path, explainTime(ctx, err))
+		return nil, last, false, pathError(s.Path, explainTime(ctx, err))
 	}
 	conn, err := s.reader(ctx, maxValue)
 	if err != nil {

@@ -465,7 +465,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		},
 		"Cleaned": func(ctx context.Context, each func(error) bool) {
 			ex := require.Value(s.Exchange(ctx, 1))(t)
-			for _, err := range s.Cleaned(ctx, ex, redact.Default(nil), [2][]redact.Edit{}) {
+			for _, err := range s.Cleaned(ctx, ex, redact.New(redact.Options{}), [2][]redact.Edit{}) {
 				if !each(err) {
 					return
 				}

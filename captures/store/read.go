@@ -79,10 +79,10 @@ func (s *Store) pageOf(ctx context.Context, limit int, each func(c *rowValues) b
 	defer cancel()
 	conn, err := s.reader(ctx, limit)
 	if err != nil {
-		return pathError(s.path, explainTime(ctx, explain(err)))
+		return pathError(s.Path, explainTime(ctx, explain(err)))
 	}
 	defer func() { _ = conn.Close() }()
-	return pathError(s.path, explainTime(ctx, scan(ctx, conn, each, query, args...)))
+	return pathError(s.Path, explainTime(ctx, scan(ctx, conn, each, query, args...)))
 }
 
 // Exchanges yields all exchanges in the order in which they began. It ends
@@ -117,7 +117,7 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 		r := rowReader[T]{s: s, ctx: ctx, after: number, count: count, query: query, read: read}
 		give := func(value T, id int64) bool {
 			if err := ctx.Err(); err != nil {
-				yield(none, pathError(s.path, err))
+				yield(none, pathError(s.Path, err))
 				return false
 			}
 			r.after = id
@@ -139,7 +139,7 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 					began := time.Now()
 					value, id, err := from(ctx, start)
 					if r.used.time += time.Since(began); err == nil || isDamage(err) {
-						err = cmp.Or(pathError(s.path, s.meter.charge(allExchanges, r.used)), err)
+						err = cmp.Or(pathError(s.Path, s.meter.charge(allExchanges, r.used)), err)
 					}
 					return id, func() bool { return give(value, id) }, err
 				})
@@ -193,7 +193,7 @@ func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
 		return !full
 	}, r.query, r.after, r.count)
 	if r.used.time += time.Since(began); err == nil {
-		err = pathError(r.s.path, r.s.meter.charge(allExchanges, r.used))
+		err = pathError(r.s.Path, r.s.meter.charge(allExchanges, r.used))
 	}
 	return page, full, err
 }
@@ -273,7 +273,7 @@ func walk(after int64, err error, read func(from int64) (id int64, give func() b
 // damageOr is what is wrong with the file as a whole, or else err.
 func (s *Store) damageOr(err error) error {
 	if s.damage != nil && (err == nil || isDamage(err)) {
-		return pathError(s.path, s.damage)
+		return pathError(s.Path, s.damage)
 	}
 	return err
 }
@@ -291,7 +291,7 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	case err != nil:
 		return nil, err
 	case e == nil:
-		return nil, pathError(s.path, fmt.Errorf("exchange %d: %w", id, captures.ErrNoExchange))
+		return nil, pathError(s.Path, fmt.Errorf("exchange %d: %w", id, captures.ErrNoExchange))
 	}
 	return e, nil
 }
@@ -402,7 +402,7 @@ func (r *chunkReader) give(k captures.Chunk) bool {
 	}
 	if err != nil {
 		r.stopped = true
-		r.yield(captures.Chunk{}, pathError(r.s.path, err))
+		r.yield(captures.Chunk{}, pathError(r.s.Path, err))
 		return false
 	}
 	if r.last = k.Seq == math.MaxInt64; !r.last {

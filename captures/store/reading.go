@@ -31,9 +31,9 @@ func readingName(r *captures.Reading) string {
 func (s *Store) PutReading(ctx context.Context, r captures.Reading) error {
 	put := func(tx *sql.Tx) error { return putReading(ctx, tx, &r) }
 	if s.writer != nil {
-		return pathError(s.path, s.writer.do(ctx, put))
+		return pathError(s.Path, s.writer.do(ctx, put))
 	}
-	return pathError(s.path, s.writeBeside(ctx, put))
+	return pathError(s.Path, s.writeBeside(ctx, put))
 }
 
 func putReading(ctx context.Context, tx *sql.Tx, r *captures.Reading) error {
@@ -89,13 +89,13 @@ func (s *Store) Readings(ctx context.Context, method string) ([]captures.Reading
 // writeBeside runs fn in a transaction on a connection of its own. SQLite's locks
 // keep it and a recorder that begins meanwhile apart.
 func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) error {
-	if err := idle(s.path); err != nil {
+	if err := idle(s.Path); err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.path); err != nil {
+	if _, err := os.Stat(s.Path); err != nil {
 		return err
 	}
-	db, err := openDB(s.path, "rw")
+	db, err := openDB(s.Path, "rw")
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type recording struct {
 // Errors: ErrReadOnly, ErrClosed, or what stopped the recording.
 func (s *Store) Begin(ex captures.Exchange) (captures.Recording, error) {
 	if s.writer == nil {
-		return nil, pathError(s.path, captures.ErrReadOnly)
+		return nil, pathError(s.Path, captures.ErrReadOnly)
 	}
 	r := &recording{store: s, start: time.Now(), ex: ex}
 	r.ex.ID = 0
@@ -58,7 +58,7 @@ func (s *Store) Begin(ex captures.Exchange) (captures.Recording, error) {
 	}
 	r.lead = max(0, r.start.Sub(r.ex.Started))
 	if err := r.begin(ex); err != nil {
-		return nil, pathError(s.path, err)
+		return nil, pathError(s.Path, err)
 	}
 	return r, nil
 }
@@ -108,8 +108,8 @@ func (r *recording) Response(status int, h captures.Headers) {
 		return
 	}
 	r.ex.Status, r.ex.ResponseHeaders = status, r.store.cleanHeaders(h)
-	if r.store.redactor != nil && r.bodies[captures.Down] == nil {
-		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.redactor, h)
+	if r.store.Redactor != nil && r.bodies[captures.Down] == nil {
+		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.Redactor, h)
 	}
 	r.changeProtocol()
 	_ = r.write(captures.Responded) // Store.Err keeps the error.
@@ -175,13 +175,13 @@ func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 
 // pass sends a chunk on its way, through the redaction if there is one.
 func (r *recording) pass(dir captures.Direction, c *captures.Chunk) {
-	if r.store.redactor == nil {
+	if r.store.Redactor == nil {
 		r.emit(c)
 		return
 	}
 	b := r.bodies[dir]
 	if b == nil { // before the response's headers
-		b = redact.NewBodyFilter(r.store.redactor, nil)
+		b = redact.NewBodyFilter(r.store.Redactor, nil)
 		r.bodies[dir] = b
 	}
 	b.Write(c)
@@ -342,34 +342,34 @@ func (r *recording) mentionCut() {
 // redact takes the secrets out of what is known when an exchange begins.
 func (r *recording) redact(ex *captures.Exchange) {
 	s := r.store
-	if s.redactor == nil {
+	if s.Redactor == nil {
 		for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
 			*h = slices.Clone(*h)
 		}
 		return
 	}
-	r.ex = s.redactor.Exchange(r.ex)
-	r.bodies[captures.Up] = redact.NewBodyFilter(s.redactor, ex.RequestHeaders)
+	r.ex = s.Redactor.Exchange(r.ex)
+	r.bodies[captures.Up] = redact.NewBodyFilter(s.Redactor, ex.RequestHeaders)
 	if ex.Status != 0 {
-		r.bodies[captures.Down] = redact.NewBodyFilter(s.redactor, ex.ResponseHeaders)
+		r.bodies[captures.Down] = redact.NewBodyFilter(s.Redactor, ex.ResponseHeaders)
 		r.changeProtocol()
 	}
 }
 
 // cleanHeaders returns a copy of h as it may be stored.
 func (s *Store) cleanHeaders(h captures.Headers) captures.Headers {
-	if s.redactor == nil {
+	if s.Redactor == nil {
 		return slices.Clone(h)
 	}
-	return s.redactor.Headers(h)
+	return s.Redactor.Headers(h)
 }
 
 // clean returns text as it may be stored.
 func (s *Store) clean(text string) string {
-	if s.redactor == nil {
+	if s.Redactor == nil {
 		return text
 	}
-	return s.redactor.String(text)
+	return s.Redactor.String(text)
 }
 
 // write queues the exchange's state.

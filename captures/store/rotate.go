@@ -107,14 +107,14 @@ func (s *Series) due() bool {
 	if s.o.MaxAge > 0 && time.Since(s.since) >= s.o.MaxAge {
 		return true
 	}
-	return s.o.MaxBytes > 0 && fileSize(s.current.path)+fileSize(s.current.path+"-wal") >= s.o.MaxBytes
+	return s.o.MaxBytes > 0 && fileSize(s.current.Path)+fileSize(s.current.Path+"-wal") >= s.o.MaxBytes
 }
 
 // rotate begins the next file. It is called with mu held.
 func (s *Series) rotate() error {
 	path := s.next()
 	o := s.o.Options
-	if r := s.current.Redactor(); r != nil {
+	if r := s.current.Redactor; r != nil {
 		o.Redactor = r // with the secrets that it has met
 	}
 	next, err := Create(path, o)

@@ -23,7 +23,9 @@ import (
 
 // Options says how a capture is written. The zero value is what a recorder wants.
 type Options struct {
-	Redactor    *redact.Redactor // rules for secrets; nil: redact.Default(Profile)
+	// Redactor has the rules for secrets; nil has the default ones, and those of Profile.
+	Redactor *redact.Redactor
+
 	Profile     *profile.Profile // the recorded service's; may be nil
 	KeepSecrets bool             // record everything as it passed, secrets too
 
@@ -75,19 +77,24 @@ type tuning struct {
 //
 // Limits: a chunk of more than 64 MiB is stored as several.
 type Store struct {
-	path     string
-	profile  *profile.Profile
-	format   int
-	read     *sql.DB
-	unpack   *unpacker
-	meter    *meter
-	damage   error   // what is wrong with a file of which only a part is there
-	writer   *writer // nil when opened for reading
-	lock     *fileLock
-	redactor *redact.Redactor // nil: secrets are kept
-	holdFor  time.Duration
-	maxBody  int64 // 0: no limit
-	closing  func(*Store)
+	// Path is the file's, as it was given.
+	Path string
+
+	// Redactor has the rules of this store with the secrets it has learned; nil if it
+	// keeps secrets or is open for reading only.
+	Redactor *redact.Redactor
+
+	profile *profile.Profile
+	format  int
+	read    *sql.DB
+	unpack  *unpacker
+	meter   *meter
+	damage  error   // what is wrong with a file of which only a part is there
+	writer  *writer // nil when opened for reading
+	lock    *fileLock
+	holdFor time.Duration
+	maxBody int64 // 0: no limit
+	closing func(*Store)
 
 	// unsearched, if set, is called from recordings.
 	unsearched func(captures.Exchange, []redact.Unsearched)
@@ -133,7 +140,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 		return nil, pathError(path, lockError(path, err))
 	}
 	s := &Store{
-		path: path, profile: o.Profile, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*recording),
+		Path: path, profile: o.Profile, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*recording),
 		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
 	}
 	if err := s.openForWriting(o, t); err != nil {
@@ -160,7 +167,7 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	ctx, cancel := timeLimited(context.Background(), appendTime)
 	defer cancel()
 	// SQLite would make the file readable for everybody the umask allows.
-	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case err == nil:
 		if err := f.Close(); err != nil {
@@ -169,21 +176,21 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	case !errors.Is(err, os.ErrExist):
 		return err
 	}
-	fresh, err := checkPath(s.path)
+	fresh, err := checkPath(s.Path)
 	have := 0
 	if !fresh {
 		if err != nil {
 			return err
 		}
 		var checked *sql.DB
-		if checked, have, err = openChecked(ctx, s.path, t.migrations); err != nil {
+		if checked, have, err = openChecked(ctx, s.Path, t.migrations); err != nil {
 			return err
 		}
 		if err := checked.Close(); err != nil {
 			return err
 		}
 	}
-	db, err := openDB(s.path, "rw")
+	db, err := openDB(s.Path, "rw")
 	if err != nil {
 		return err
 	}
@@ -192,18 +199,18 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 		return errors.Join(err, db.Close())
 	}
 	if !o.KeepSecrets {
-		if s.redactor, err = storedRedactor(ctx, db, o); err != nil {
+		if s.Redactor, err = storedRedactor(ctx, db, o); err != nil {
 			return errors.Join(err, db.Close())
 		}
 	}
-	if s.writer, err = newWriter(s.path, db, o, t); err != nil {
+	if s.writer, err = newWriter(s.Path, db, o, t); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.nextID = s.writer.lastID + 1
 	if s.unpack, err = newUnpacker(); err != nil {
 		return err
 	}
-	s.read, err = openDB(s.path, "ro")
+	s.read, err = openDB(s.Path, "ro")
 	return err
 }
 
@@ -269,7 +276,7 @@ func endOrphans(ctx context.Context, db *sql.DB) error {
 func storedRedactor(ctx context.Context, db *sql.DB, o Options) (*redact.Redactor, error) {
 	r := o.Redactor
 	if r == nil {
-		r = redact.Default(o.Profile)
+		r = redact.New(redact.Options{Profile: o.Profile})
 	}
 	var key []byte
 	err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'redaction key'").Scan(&key)
@@ -335,18 +342,11 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	u.verify = damage != nil
-	return &Store{path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
+	return &Store{Path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
 }
 
 // Profile is what is known of the service whose traffic the capture holds.
 func (s *Store) Profile() *profile.Profile { return s.profile }
-
-// Path returns the file's path as it was given.
-func (s *Store) Path() string { return s.path }
-
-// Redactor returns the rules of this store with the secrets it has learned,
-// or nil if it keeps secrets or is open for reading only.
-func (s *Store) Redactor() *redact.Redactor { return s.redactor }
 
 // Err returns the error that stopped the recording (a full disk, for one), or
 // nil. What was committed before it stays readable.
@@ -354,7 +354,7 @@ func (s *Store) Err() error {
 	if s.writer == nil {
 		return nil
 	}
-	return pathError(s.path, s.writer.failure())
+	return pathError(s.Path, s.writer.failure())
 }
 
 // Flush returns when everything recorded so far is committed. It waits for
@@ -373,11 +373,11 @@ func (s *Store) Flush(ctx context.Context) error {
 			select {
 			case <-time.After(5 * time.Millisecond):
 			case <-ctx.Done():
-				return pathError(s.path, ctx.Err())
+				return pathError(s.Path, ctx.Err())
 			}
 		}
 	}
-	return pathError(s.path, s.writer.flush(ctx))
+	return pathError(s.Path, s.writer.flush(ctx))
 }
 
 // Close ends the exchanges that are still open as Incomplete, commits what is
@@ -398,7 +398,7 @@ func (s *Store) Close() error {
 	if s.closing != nil && s.writer.flush(context.Background()) == nil {
 		s.closing(s)
 	}
-	return pathError(s.path, s.release())
+	return pathError(s.Path, s.release())
 }
 
 // release closes whatever of the store is open, the lock last.

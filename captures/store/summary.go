@@ -233,9 +233,9 @@ func parseSummarisedTo(s string, version int) int64 {
 func (s *Store) PutSummaries(ctx context.Context, summaries []captures.Summary, upTo int64) error {
 	put := func(tx *sql.Tx) error { return putSummaries(ctx, tx, summaries, upTo) }
 	if s.writer != nil {
-		return pathError(s.path, s.writer.do(ctx, put))
+		return pathError(s.Path, s.writer.do(ctx, put))
 	}
-	return pathError(s.path, s.putBeside(ctx, put))
+	return pathError(s.Path, s.putBeside(ctx, put))
 }
 
 func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary, upTo int64) error {

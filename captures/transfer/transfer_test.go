@@ -93,7 +93,7 @@ func TestMask(t *testing.T) {
 // clean is a view without secrets, as an export has it.
 func clean(t *testing.T, from *store.Store) captures.Capture {
 	t.Helper()
-	v, err := secrets.NewView(t.Context(), from, redact.Default(nil), &secrets.Rules{})
+	v, err := secrets.NewView(t.Context(), from, redact.New(redact.Options{}), &secrets.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

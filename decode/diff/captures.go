@@ -74,11 +74,7 @@ func EachOfMethod(ctx context.Context, src captures.Capture, method string, do f
 // eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, src captures.Capture, do func(name string, ex *decode.Exchange)) error {
 	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
-		name := ex.Service + "/" + ex.RPC
-		if ex.Service == "" {
-			name = ex.Method + " " + ex.URL
-		}
-		do(name, ex)
+		do(ex.CallName(), ex)
 		return nil
 	})
 }

@@ -158,7 +158,7 @@ func (f *Finding) place() string {
 
 // hit is a finding made of what a rule of bytes found.
 func hit(h redact.Hit, place string) Finding {
-	return Finding{Rule: h.Rule, Place: place, Name: h.Name, Off: h.Off, Len: h.Len}
+	return Finding{Rule: h.Rule, Place: place, Header: h.Header, Name: h.Name, Off: h.Off, Len: h.Len}
 }
 
 // head looks at all but the bodies.
@@ -173,9 +173,7 @@ func (a *auditor) head() {
 		{"response trailer", a.ex.ResponseTrailers},
 	} {
 		for _, h := range a.red.FindHeaders(s.fields) {
-			f := hit(h.Hit, s.place)
-			f.Header = h.Header
-			a.add(f)
+			a.add(hit(h, s.place))
 		}
 	}
 	for _, h := range a.red.FindURL(a.ex.URL) {

@@ -36,9 +36,9 @@ import (
 // what is left.
 // Errors: of the stores.
 func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges, values int, omitted Omitted, err error) {
-	red := to.Redactor()
+	red := to.Redactor
 	if red == nil {
-		return 0, 0, omitted, fmt.Errorf("decode/secret: %s keeps secrets", to.Path())
+		return 0, 0, omitted, fmt.Errorf("decode/secret: %s keeps secrets", to.Path)
 	}
 	v, err := NewView(ctx, from, red, rules)
 	if err != nil {

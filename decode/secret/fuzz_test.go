@@ -41,14 +41,14 @@ func FuzzFrame(f *testing.F) {
 			}
 			frame := decode.Frame{Tree: wire.Parse(body, wire.Options{}), Frame: envelope.Frame{Raw: body, Data: body, Framed: framed}}
 			d := &decode.Exchange{Call: call}
-			a := auditor{red: redact.Default(nil), rules: rules, ex: &captures.Exchange{ID: 1}, places: make(map[string]int)}
+			a := auditor{red: redact.New(redact.Options{}), rules: rules, ex: &captures.Exchange{ID: 1}, places: make(map[string]int)}
 			a.frame(d, &frame)
 			for _, found := range a.found {
 				if found.Off < 0 || found.Off+found.Len > len(body) || found.Count < 1 {
 					t.Fatalf("%+v lies outside of %d bytes", found, len(body))
 				}
 			}
-			c := cleaner{red: redact.Default(nil), rules: rules}
+			c := cleaner{red: redact.New(redact.Options{}), rules: rules}
 			changes, err := c.changes(d, &frame)
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +68,7 @@ func FuzzFrame(f *testing.F) {
 				clean = clean[envelope.PrefixLen:]
 			}
 			tree := wire.Parse(clean, wire.Options{})
-			if left := rules.typed(redact.Default(nil), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
+			if left := rules.typed(redact.New(redact.Options{}), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
 				t.Fatalf("%+v is left of %q in %q", left, body, clean)
 			}
 		}

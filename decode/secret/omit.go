@@ -22,7 +22,7 @@ type Omitted struct {
 // omit notes what of an exchange is left out, with the edits that do it. Edits
 // of the same bytes are dropped.
 func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captures.Exchange, edits *[2][]redact.Edit) error {
-	if !c.red.Omits() {
+	if !c.red.OmitUnsearched {
 		return nil
 	}
 	runs, err := c.red.FindUnsearched(ctx, from, ex)

@@ -174,7 +174,7 @@ func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string
 	}
 	from := open(path)
 	defer from.Close()
-	before, err := secret.Audit(t.Context(), from, redact.Default(nil), rules)
+	before, err := secret.Audit(t.Context(), from, redact.New(redact.Options{}), rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string
 			t.Fatalf("not removable: %+v", f)
 		}
 	}
-	to, err := store.Create(out, store.Options{Redactor: redact.Default(nil).Omitting()})
+	to, err := store.Create(out, store.Options{Redactor: redact.New(redact.Options{}).Omitting()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string
 		t.Fatal(err)
 	}
 	clean := open(out)
-	after, err := secret.Audit(t.Context(), clean, redact.Default(nil), rules)
+	after, err := secret.Audit(t.Context(), clean, redact.New(redact.Options{}), rules)
 	if err != nil || len(after) > 0 {
 		t.Fatalf("left: %+v, %v", after, err)
 	}

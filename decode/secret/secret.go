@@ -115,7 +115,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 				w.message(c, fd.Message())
 			}
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
-			surely, perhaps := w.red.TellsSecret(string(fd.Name()))
+			surely, perhaps := w.red.IsSecretName(string(fd.Name()))
 			if surely || perhaps && redact.LooksRandom(w.tree.Payload(c)) {
 				w.add(c, ruleName, string(fd.FullName()))
 			}

@@ -122,7 +122,7 @@ func open(t *testing.T, path string) *store.Store {
 
 func audit(t *testing.T, path string) (lines []string) {
 	t.Helper()
-	found, err := secret.Audit(t.Context(), open(t, path), redact.Default(nil), testRules(t))
+	found, err := secret.Audit(t.Context(), open(t, path), redact.New(redact.Options{}), testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}

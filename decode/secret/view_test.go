@@ -23,7 +23,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	if _, _, _, err := secret.Clean(ctx, to, from, testRules(t)); err != nil {
 		t.Fatal(err)
 	}
-	view, err := secret.NewView(ctx, from, to.Redactor(), testRules(t))
+	view, err := secret.NewView(ctx, from, to.Redactor, testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	if n != 3 || view.Replaced() != 3 {
 		t.Errorf("%d exchanges, %d with secrets", n, view.Replaced())
 	}
-	again, err := secret.NewView(ctx, copied, redact.Default(nil), testRules(t))
+	again, err := secret.NewView(ctx, copied, redact.New(redact.Options{}), testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}

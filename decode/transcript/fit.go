@@ -16,14 +16,13 @@ type FitOptions struct {
 	Steps int // of the descent; default 400
 }
 
-// A fitReport is what a fit came to.
+// A FitReport is how well the weights of a fit predict the roles of its labels.
 //
 // Shape: shares of labels whose role the weights get right, from 0 to 1. Before
 // is with the weights of the start, After with the new ones on the labels that
 // they were fitted to, Held with weights that were fitted without the label:
 // what to expect of others like them. Losses are nats a label, Held again.
-type fitReport struct {
-	V          int     `json:"v"`
+type FitReport struct {
 	Labels     int     `json:"labels"`
 	Roles      int     `json:"roles"`
 	Before     float64 `json:"before"`
@@ -44,7 +43,7 @@ const (
 // not speak of stays as it is. It is deterministic.
 //
 // Errors: where there are too few labels, or all are of one role.
-func Fit(labels []trainingLabel, o FitOptions) (*Weights, *fitReport, error) {
+func Fit(labels []trainingLabel, o FitOptions) (*Weights, *FitReport, error) {
 	if o.Start == nil {
 		o.Start = DefaultWeights()
 	}
@@ -71,7 +70,7 @@ func Fit(labels []trainingLabel, o FitOptions) (*Weights, *fitReport, error) {
 	for i := range labels {
 		all[i] = newExample(&labels[i])
 	}
-	report := &fitReport{V: 1, Labels: len(all), Roles: len(roles), Folds: o.Folds}
+	report := &FitReport{Labels: len(all), Roles: len(roles), Folds: o.Folds}
 	report.Before, report.LossBefore = o.Start.accuracy(all)
 	folds := foldsOf(labels, o.Folds)
 	for fold := range o.Folds {

@@ -45,10 +45,14 @@ const (
 // An Authority is the local certificate authority that vouches for the hosts whose
 // traffic is recorded. Its key was made on this machine and stays there.
 type Authority struct {
-	certFile string
-	cert     *x509.Certificate
-	key      *ecdsa.PrivateKey
-	leaves   leafCache
+	// CertFile is the path of the CA's certificate, in PEM.
+	CertFile string
+
+	// Certificate is the CA's.
+	Certificate *x509.Certificate
+
+	key    *ecdsa.PrivateKey
+	leaves leafCache
 }
 
 // Load loads the CA of a folder, making it on first use (folder 0700, key
@@ -70,18 +74,12 @@ func Load(dir string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
 	}
-	a := &Authority{certFile: file, cert: cert, key: key}
+	a := &Authority{CertFile: file, Certificate: cert, key: key}
 	if err := a.leaves.init(); err != nil {
 		return nil, fmt.Errorf("mitm: leaf key: %w", err)
 	}
 	return a, nil
 }
-
-// CertFile returns the path of the CA's certificate, in PEM.
-func (a *Authority) CertFile() string { return a.certFile }
-
-// Certificate returns the CA's certificate.
-func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
 func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	key, err := readKey(file)

@@ -25,7 +25,7 @@ func TestCAIsMadeOnceAndKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !first.Certificate().Equal(second.Certificate()) {
+	if !first.Certificate.Equal(second.Certificate) {
 		t.Error("the second load made another certificate")
 	}
 	if runtime.GOOS != "windows" {
@@ -77,23 +77,23 @@ func TestCARenewsExpiredCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := *authority.cert
+	old := *authority.Certificate
 	old.NotBefore, old.NotAfter = time.Now().Add(-48*time.Hour), time.Now().Add(-time.Hour)
 	der, err := x509.CreateCertificate(nil, &old, &old, &authority.key.PublicKey, authority.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeAtomically(authority.certFile, pemCertificate, der, 0o644, true); err != nil {
+	if err := writeAtomically(authority.CertFile, pemCertificate, der, 0o644, true); err != nil {
 		t.Fatal(err)
 	}
 	renewed, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if time.Until(renewed.cert.NotAfter) < 365*24*time.Hour {
-		t.Errorf("ends at %v", renewed.cert.NotAfter)
+	if time.Until(renewed.Certificate.NotAfter) < 365*24*time.Hour {
+		t.Errorf("ends at %v", renewed.Certificate.NotAfter)
 	}
-	if !renewed.key.Equal(authority.key) || renewed.cert.Subject.String() != authority.cert.Subject.String() {
+	if !renewed.key.Equal(authority.key) || renewed.Certificate.Subject.String() != authority.Certificate.Subject.String() {
 		t.Error("renewing changed the key or the name")
 	}
 }
@@ -134,8 +134,8 @@ func TestCAHelperProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pub, err := authority.cert.PublicKey.(*ecdsa.PublicKey).Bytes()
-	if err != nil || !authority.cert.PublicKey.(*ecdsa.PublicKey).Equal(&authority.key.PublicKey) {
+	pub, err := authority.Certificate.PublicKey.(*ecdsa.PublicKey).Bytes()
+	if err != nil || !authority.Certificate.PublicKey.(*ecdsa.PublicKey).Equal(&authority.key.PublicKey) {
 		t.Fatal("certificate and key do not belong together", err)
 	}
 	fmt.Printf("key=%x\n", pub)

@@ -115,15 +115,15 @@ func (a *Authority) sign(name string) (*tls.Certificate, error) {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if template.NotAfter.After(a.cert.NotAfter) {
-		template.NotAfter = a.cert.NotAfter
+	if template.NotAfter.After(a.Certificate.NotAfter) {
+		template.NotAfter = a.Certificate.NotAfter
 	}
 	if ip := net.ParseIP(name); ip != nil {
 		template.IPAddresses = []net.IP{ip}
 	} else {
 		template.DNSNames = []string{name}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.leaves.key.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, &a.leaves.key.PublicKey, a.key)
 	if err != nil {
 		return nil, err
 	}
@@ -131,5 +131,5 @@ func (a *Authority) sign(name string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: a.leaves.key, Leaf: parsed}, nil
+	return &tls.Certificate{Certificate: [][]byte{der, a.Certificate.Raw}, PrivateKey: a.leaves.key, Leaf: parsed}, nil
 }

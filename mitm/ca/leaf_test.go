@@ -16,7 +16,7 @@ func TestLeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(authority.Certificate())
+	roots.AddCert(authority.Certificate)
 	for _, host := range []string{"api2.cursor.sh", "API2.Cursor.sh.", "127.0.0.1", "::1", "localhost"} {
 		leaf, err := authority.Leaf(host)
 		if err != nil {

@@ -140,7 +140,7 @@ func (r *recorder) run(action string, argv []string, set func(*launch.Options)) 
 	}
 	var out, errOut bytes.Buffer
 	o := launch.Options{
-		Argv: argv, ProxyURL: r.url, CAFile: r.ca.CertFile(), ControlToken: controlToken,
+		Argv: argv, ProxyURL: r.url, CAFile: r.ca.CertFile, ControlToken: controlToken,
 		Env:    append(os.Environ(), "UNWIRE_TEST_CHILD="+action),
 		Stdout: &out, Stderr: &errOut,
 	}
@@ -210,7 +210,7 @@ func TestBundle(t *testing.T) {
 		}
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM([]byte(out))
-		for _, c := range []*x509.Certificate{r.ca.Certificate(), other.Certificate()} {
+		for _, c := range []*x509.Certificate{r.ca.Certificate, other.Certificate()} {
 			if _, err := c.Verify(x509.VerifyOptions{Roots: pool}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -291,7 +291,7 @@ func TestContextEndsTheCommand(t *testing.T) {
 		_, _ = io.ReadFull(pr, make([]byte, len("ready\n")))
 		cancel()
 	}()
-	code, err := launch.Run(ctx, launch.Options{Argv: []string{"sh", "-c", "echo ready; exec sleep 60"}, ProxyURL: r.url, CAFile: r.ca.CertFile(), ControlToken: controlToken, Stdout: pw})
+	code, err := launch.Run(ctx, launch.Options{Argv: []string{"sh", "-c", "echo ready; exec sleep 60"}, ProxyURL: r.url, CAFile: r.ca.CertFile, ControlToken: controlToken, Stdout: pw})
 	if code != 128+15 || err != nil {
 		t.Errorf("status %d, %v", code, err)
 	}

@@ -32,7 +32,7 @@ func (r *recorder) runTransparent(action string, argv []string, set func(*launch
 	}
 	var out, errOut bytes.Buffer
 	o := launch.Options{
-		Argv: argv, CAFile: r.ca.CertFile(), Env: os.Environ(),
+		Argv: argv, CAFile: r.ca.CertFile, Env: os.Environ(),
 		Stdout: &out, Stderr: &errOut,
 	}
 	if action != "" {
@@ -323,7 +323,7 @@ func TestTransparentUnprivileged(t *testing.T) {
 func TestTransparentUnsupported(t *testing.T) {
 	r := newRecorder(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "UNWIRE_TEST_CHILD=unsupported "+r.ca.CertFile())
+	cmd.Env = append(os.Environ(), "UNWIRE_TEST_CHILD=unsupported "+r.ca.CertFile)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},

@@ -59,7 +59,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	token, err := journaled(p.Pace, req, func(answer *outbound.Entry) (string, error) {
 		return exchange(req, pr, p, timeout, answer)
 	}, func(text string) string {
-		return redact.Default(pr).String(strings.ReplaceAll(text, key, "[redacted]"))
+		return redact.New(redact.Options{Profile: pr}).String(strings.ReplaceAll(text, key, "[redacted]"))
 	})
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ var ofHandlers = map[string]bool{
 // Shape: a message of the server's own means that its handler ran, whatever the
 // status behind it.
 func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
-	if p == ConnectUnary {
+	if p == connectUnary {
 		//nolint:errcheck // what could be read counts
 		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK {
 			a.Code, a.Message = e.Code, e.Message
@@ -113,11 +113,11 @@ func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 	frames, _ := envelope.NewDecoder(envelope.Options{Framed: true}).Feed(data)
 	for _, f := range frames {
 		switch {
-		case p == ConnectStream && f.Flags&envelope.EndStream != 0:
+		case p == connectStream && f.Flags&envelope.EndStream != 0:
 			if e, err := envelope.ParseEnd(f.Data); err == nil || e.Error != nil {
 				end = e
 			}
-		case p == GRPCWeb && f.Flags&envelope.Trailer != 0:
+		case p == grpcWeb && f.Flags&envelope.Trailer != 0:
 			//nolint:errcheck // what could be read counts
 			fields, _ := envelope.ParseTrailer(f.Data)
 			trailer := http.Header{}

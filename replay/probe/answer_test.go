@@ -11,7 +11,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x2a{\"error\":{\"code\":\"internal\",\"message\":\"x\"}}"), 200)
 	f.Add([]byte("\x80\x00\x00\x00\x20grpc-status: 13\r\ngrpc-message: %20"), 200)
 	f.Fuzz(func(t *testing.T, data []byte, status int) {
-		for _, p := range []Protocol{ConnectUnary, ConnectStream, GRPC, GRPCWeb} {
+		for _, p := range []Protocol{connectUnary, connectStream, grpc, grpcWeb} {
 			a := &Answer{Status: status}
 			a.read(p, &http.Response{StatusCode: status, Header: http.Header{}}, data)
 			a.finish(p)

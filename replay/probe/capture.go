@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -41,16 +40,16 @@ func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64
 	if o.Method == "" {
 		o.Method = "/" + plan.Service + "/" + plan.RPC
 	}
-	if o.Protocol == Auto {
+	if o.Protocol == auto {
 		switch plan.Protocol {
 		case decode.ConnectUnary, decode.ConnectGet:
-			o.Protocol = ConnectUnary
+			o.Protocol = connectUnary
 		case decode.ConnectStream:
-			o.Protocol = ConnectStream
+			o.Protocol = connectStream
 		case decode.GRPC:
-			o.Protocol = GRPC
+			o.Protocol = grpc
 		case decode.GRPCWeb:
-			o.Protocol = GRPCWeb
+			o.Protocol = grpcWeb
 		default:
 			return fmt.Errorf("probe: exchange %d is %s, which cannot be probed", id, plan.Protocol)
 		}
@@ -149,17 +148,4 @@ func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor
 			seenIn(seen, value, fd.Message(), at)
 		}
 	})
-}
-
-// TargetOf is the server that an exchange was captured from.
-func TargetOf(ctx context.Context, src captures.Source, id int64) (*url.URL, error) {
-	ex, err := decode.Decode(ctx, src, id, decode.Options{})
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(ex.URL)
-	if err != nil {
-		return nil, fmt.Errorf("probe: exchange %d: %w", id, err)
-	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

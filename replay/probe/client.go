@@ -21,15 +21,34 @@ const maxAnswer = 1 << 20
 type Protocol string
 
 const (
-	Auto          Protocol = ""
-	ConnectUnary  Protocol = "connect-unary"
-	ConnectStream Protocol = "connect-stream"
-	GRPC          Protocol = "grpc"
-	GRPCWeb       Protocol = "grpc-web"
+	auto          Protocol = ""
+	connectUnary  Protocol = "connect-unary"
+	connectStream Protocol = "connect-stream"
+	grpc          Protocol = "grpc"
+	grpcWeb       Protocol = "grpc-web"
 )
+
+// IsKnown reports whether it is a protocol that messages can be put into, or none.
+func (p Protocol) IsKnown() bool {
+	switch p {
+	case auto, connectUnary, connectStream, grpc, grpcWeb:
+		return true
+	}
+	return false
+}
 
 // A Client asks one method, one request at a time.
 type Client struct {
+	// Requests is how many requests were made, with those of a journal.
+	Requests int
+
+	// MaxMessage is how many bytes of a message the server takes; 0: any, as far as is
+	// known.
+	MaxMessage int
+
+	// Remote says that the server is on another machine.
+	Remote bool
+
 	o        *Options
 	url      *url.URL
 	protocol Protocol
@@ -39,32 +58,29 @@ type Client struct {
 	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
 
-	// bytes of a message that the server takes; 0: as far as is known, any
-	most int
-
 	first       []byte // the message that the fingerprint was taken with
 	firstAnswer *Answer
 
-	requests, executed, resumed int
-	bytes                       int64
+	executed, resumed int
+	bytes             int64
 }
 
-// NewClient completes o, and opens its journal.
+// newClient completes o, and opens its journal.
 //
 // Errors: of options; outbound.ErrRefused; of the journal.
-func NewClient(o *Options) (*Client, error) {
+func newClient(o *Options) (*Client, error) {
 	if err := o.Complete(); err != nil {
 		return nil, err
 	}
 	u := *o.To
 	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
-	c := &Client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
-	if c.protocol == Auto {
-		c.protocol = ConnectUnary
+	c := &Client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams, Remote: outbound.CheckTarget(&u, false, nil) != nil}
+	if c.protocol == auto {
+		c.protocol = connectUnary
 	}
 	j, err := openJournal(o)
 	c.journal = j
-	c.transport(o.HTTP2 || c.protocol == GRPC || u.Scheme == "https")
+	c.transport(o.HTTP2 || c.protocol == grpc || u.Scheme == "https")
 	return c, err
 }
 
@@ -75,8 +91,6 @@ func (c *Client) transport(http2 bool) {
 	c.http, c.http2 = outbound.New(c.url, http2, c.o.Reach), http2
 	c.http.ResponseHeaderTimeout = c.o.Timeout
 }
-
-func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Ask sends a message in protobuf.
 //
@@ -93,16 +107,6 @@ func (c *Client) AskJSON(ctx context.Context, what string, message []byte) (*Ans
 	return c.send(ctx, what, "json", message)
 }
 
-// Requests is how many requests were made, with those of a journal.
-func (c *Client) Requests() int { return c.requests }
-
-// MaxMessage is how many bytes of a message the server takes; 0: any, as far as
-// is known.
-func (c *Client) MaxMessage() int { return c.most }
-
-// Remote reports whether the server is on another machine.
-func (c *Client) Remote() bool { return outbound.CheckTarget(c.url, false, nil) != nil }
-
 // maxRetries is how often in a row a server's retry-after is followed.
 const maxRetries = 5
 
@@ -117,15 +121,15 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 		}
 		a.finish(c.protocol)
 		switch most := a.sizeLimit(len(message)); {
-		case most > 0 && (c.most == 0 || most < c.most || len(message) > c.most):
-			c.most = most
+		case most > 0 && (c.MaxMessage == 0 || most < c.MaxMessage || len(message) > c.MaxMessage):
+			c.MaxMessage = most
 			return a, ErrSize
 		case a.Accepted:
 			c.executed++
-			return a, Stop("request %d was taken, though no parser should: the handler may have run", c.requests)
+			return a, Stop("request %d was taken, though no parser should: the handler may have run", c.Requests)
 		case outbound.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
-				return a, Stop("the server answered %s to request %d", a.Brief(), c.requests)
+				return a, Stop("the server answered %s to request %d", a.Brief(), c.Requests)
 			}
 			c.next = time.Now().Add(a.retryAfter)
 		default:
@@ -137,24 +141,24 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 	}
 }
 
-// ErrSize is a message that is larger than the server takes: client.most says
+// ErrSize is a message that is larger than the server takes: Client.MaxMessage says
 // how large it may be.
 var ErrSize error = Stop("the server takes no message of the size that is needed")
 
 // once makes one request.
 func (c *Client) once(ctx context.Context, what, codec string, message []byte, try int) (*Answer, error) {
-	if c.requests >= c.o.Budget {
+	if c.Requests >= c.o.Budget {
 		return nil, Stop("the budget of %d requests is used up", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
 	// which no handler of a stream is asked by
-	starts := c.starts && c.protocol != ConnectUnary
-	if a := c.journal.answered(key); a != nil {
+	starts := c.starts && c.protocol != connectUnary
+	if a := c.journal.recorded(key); a != nil {
 		if starts {
 			c.executed++
 		}
-		c.requests++
+		c.Requests++
 		c.resumed++
 		c.bytes += int64(len(body))
 		return a, nil
@@ -162,10 +166,10 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	if err := c.wait(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.journal.asking(key, c.requests+1, what, c, codec, body); err != nil {
+	if err := c.journal.logRequest(key, c.Requests+1, what, c, codec, body); err != nil {
 		return nil, err
 	}
-	c.requests++
+	c.Requests++
 	c.bytes += int64(len(body))
 	a := c.exchange(ctx, codec, body)
 	if starts && !a.Reason.Unsent() {
@@ -174,7 +178,7 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return a, c.journal.answer(key, c.requests, a)
+	return a, c.journal.logAnswer(key, c.Requests, a)
 }
 
 // wait keeps to the rate.
@@ -187,7 +191,7 @@ func (c *Client) wait(ctx context.Context) error {
 		}
 	}
 	rate := c.o.Rate
-	if rate <= 0 && c.Remote() {
+	if rate <= 0 && c.Remote {
 		rate = 1
 	}
 	if rate > 0 {
@@ -197,7 +201,7 @@ func (c *Client) wait(ctx context.Context) error {
 }
 
 func (c *Client) body(codec string, message []byte) []byte {
-	if c.protocol == ConnectUnary {
+	if c.protocol == connectUnary {
 		return message
 	}
 	return envelope.Append(make([]byte, 0, envelope.PrefixLen+len(message)), 0, message)
@@ -205,9 +209,9 @@ func (c *Client) body(codec string, message []byte) []byte {
 
 func (c *Client) contentType(codec string) string {
 	switch c.protocol {
-	case ConnectUnary:
+	case connectUnary:
 		return "application/" + codec
-	case ConnectStream:
+	case connectStream:
 		return "application/connect+" + codec
 	}
 	return "application/" + string(c.protocol) + "+" + codec
@@ -228,9 +232,9 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 	}
 	req.Header.Set("Content-Type", c.contentType(codec))
 	switch c.protocol {
-	case GRPC:
+	case grpc:
 		req.Header.Set("Te", "trailers")
-	case GRPCWeb:
+	case grpcWeb:
 		req.Header.Set("X-Grpc-Web", "1")
 	default:
 		req.Header.Set("Connect-Protocol-Version", "1")

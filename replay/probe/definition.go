@@ -42,6 +42,16 @@ type Expectation struct {
 	verifiedField
 	Descriptor protoreflect.FieldDescriptor
 
+	// Class is how a parser consumes the field, if it is as the definitions say.
+	Class Class
+
+	// IsMessage says that it is a message, and no group; IsText that it is a string;
+	// IsList that it is repeated; IsNumber that it is a number, or a list of them.
+	IsMessage, IsText, IsList, IsNumber bool
+
+	// OpenType is what the wire does not show of a number's type.
+	OpenType string
+
 	// In is the message that has the field, and below the message that it is; nil
 	// where that is not followed.
 	In    *ExpectedMessage
@@ -90,6 +100,9 @@ func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expec
 		Type: compare.TypeOf(fd), Label: "singular", Verdict: Undecided, Said: []string{},
 	}}
 	e.Path = PathText(append(slices.Clone(in.Path), e.Number))
+	e.Class = classOf(fd.Kind())
+	e.IsMessage, e.IsText, e.IsList = fd.Kind() == protoreflect.MessageKind, fd.Kind() == protoreflect.StringKind, fd.IsList()
+	e.OpenType, e.IsNumber = openTypes[e.Class], e.Class != Len && e.Class != Message
 	switch {
 	case fd.IsMap():
 		e.Label = "map"
@@ -102,9 +115,9 @@ func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expec
 	return e
 }
 
-// Class is how a parser consumes the field, if it is as the definitions say.
-func (e *Expectation) Class() Class {
-	switch k := e.Descriptor.Kind(); k {
+// classOf is how a parser consumes a field of a kind.
+func classOf(k protoreflect.Kind) Class {
+	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind:
 		return Len
 	case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -117,32 +130,14 @@ func (e *Expectation) Class() Class {
 	return Varint
 }
 
-func (e *Expectation) isGroup() bool   { return e.Descriptor.Kind() == protoreflect.GroupKind }
-func (e *Expectation) IsMessage() bool { return e.Descriptor.Kind() == protoreflect.MessageKind }
-func (e *Expectation) IsList() bool    { return e.Descriptor.IsList() }
-func (e *Expectation) IsText() bool    { return e.Descriptor.Kind() == protoreflect.StringKind }
-
-// IsNumber reports whether it is a number, of which there may be lists.
-func (e *Expectation) IsNumber() bool {
-	switch e.Class() {
-	case Varint, Fixed32, Fixed64:
-		return true
-	}
-	return false
+// openTypes are what the wire does not show of a number's type, by its class.
+var openTypes = map[Class]string{
+	Varint:  "which of the kinds that are a varint",
+	Fixed32: "fixed32, sfixed32 or float",
+	Fixed64: "fixed64, sfixed64 or double",
 }
 
-// OpenType says what the wire does not show of a number's type.
-func (e *Expectation) OpenType() string {
-	switch e.Class() {
-	case Varint:
-		return "which of the kinds that are a varint"
-	case Fixed32:
-		return "fixed32, sfixed32 or float"
-	case Fixed64:
-		return "fixed64, sfixed64 or double"
-	}
-	return ""
-}
+func (e *Expectation) isGroup() bool { return e.Descriptor.Kind() == protoreflect.GroupKind }
 
 // Cite adds what the server said in its answer to a request.
 func (e *Expectation) Cite(request int, format string, args ...any) {

@@ -23,14 +23,14 @@ type fingerprinter struct {
 	bidi bool
 }
 
-// Fingerprint asks with a message that no parser takes, and finds the protocol
+// fingerprint asks with a message that no parser takes, and finds the protocol
 // by which the method is asked. What it learns, it enters in res.
 //
 // Shape: the payload is the first that a protobuf-es server is asked with, so
 // that there it is no request of its own. The version of such a server is told
 // by its JSON.
 // Errors: a stopError where the method cannot be asked.
-func (c *Client) Fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
+func (c *Client) fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
 	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
 	defer func() { res.Protocol = string(c.protocol) }()
 	if c.starts {
@@ -70,12 +70,12 @@ func (f *fingerprinter) recognise(a *Answer) {
 	switch {
 	case f.bidi:
 		f.res.Kind = "bidi"
-	case f.protocol == ConnectUnary:
+	case f.protocol == connectUnary:
 		f.res.Kind = "unary"
-	case f.protocol == ConnectStream:
+	case f.protocol == connectStream:
 		f.res.Kind = "stream"
 	}
-	if f.protocol != ConnectUnary && !f.starts {
+	if f.protocol != connectUnary && !f.starts {
 		f.res.Note("whether it is the client that streams is not told: then the handler starts at each request, and gets no message")
 	}
 }
@@ -92,18 +92,18 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 		}
 		f.starts, f.bidi = true, true
 		f.transport(true)
-	case f.o.Protocol != Auto:
+	case f.o.Protocol != auto:
 		return false, nil
-	case f.protocol == ConnectUnary && noSuchType && strings.Contains(a.Allow, "grpc") && !strings.Contains(a.Allow, "connect+proto"):
-		f.protocol = GRPC
+	case f.protocol == connectUnary && noSuchType && strings.Contains(a.Allow, "grpc") && !strings.Contains(a.Allow, "connect+proto"):
+		f.protocol = grpc
 		f.transport(true)
-	case f.protocol == ConnectUnary && noSuchType && !f.tried[ConnectStream]:
-		f.protocol = ConnectStream
+	case f.protocol == connectUnary && noSuchType && !f.tried[connectStream]:
+		f.protocol = connectStream
 		if !f.starts {
 			f.transport(false) // which a bidirectional method refuses
 		}
-	case (a.Fail != "" || noSuchType) && !f.tried[GRPC]:
-		f.protocol = GRPC
+	case (a.Fail != "" || noSuchType) && !f.tried[grpc]:
+		f.protocol = grpc
 		f.transport(true)
 	default:
 		return false, nil
@@ -113,7 +113,7 @@ func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 
 // mayStart says whether handlers may be started, though they get no message.
 func (c *Client) mayStart() error {
-	if !c.o.AllowExecute && c.Remote() {
+	if !c.o.AllowExecute && c.Remote {
 		return Stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
 	}
 	return nil

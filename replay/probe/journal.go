@@ -116,7 +116,7 @@ func (j *journal) key(p Protocol, codec string, body []byte, try int) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func (j *journal) answered(key string) *Answer {
+func (j *journal) recorded(key string) *Answer {
 	a := j.answers[key]
 	if a == nil || a.Fail != "" {
 		return nil
@@ -125,7 +125,7 @@ func (j *journal) answered(key string) *Answer {
 	return &again
 }
 
-func (j *journal) asking(key string, request int, what string, c *Client, codec string, body []byte) error {
+func (j *journal) logRequest(key string, request int, what string, c *Client, codec string, body []byte) error {
 	e := entry{
 		V: 1, Event: "ask", Request: request, Key: key, Time: time.Now().UTC(), What: what, URL: c.url.Redacted(),
 		Codec: codec, Proto: string(c.protocol), Headers: j.headers, Len: len(body),
@@ -136,7 +136,7 @@ func (j *journal) asking(key string, request int, what string, c *Client, codec 
 	return j.write(&e)
 }
 
-func (j *journal) answer(key string, request int, a *Answer) error {
+func (j *journal) logAnswer(key string, request int, a *Answer) error {
 	return j.write(&entry{V: 1, Event: "answer", Request: request, Key: key, Time: time.Now().UTC(), Answer: a})
 }
 

@@ -47,12 +47,6 @@ func (r Numbers) Below(n int32) int32 {
 	return 0
 }
 
-// Highest is the highest number that is asked about; 0 is none.
-func (r Numbers) Highest() int32 { return r.Below(maxNumber) }
-
-// Has reports whether a number is asked about.
-func (r Numbers) Has(n int32) bool { return r.Below(n) == n }
-
 // Count is how many numbers are asked about.
 func (r Numbers) Count() (n int32) {
 	for _, part := range r {

@@ -44,7 +44,7 @@ type Options struct {
 	// ask for the request's type and the runtime's version in JSON
 	Type bool
 
-	Protocol Protocol      // default Auto
+	Protocol Protocol      // default connect-unary
 	Header   []HeaderField // of every request
 	// over TLS it is negotiated, over http:// it is spoken unasked
 	HTTP2  bool

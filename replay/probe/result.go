@@ -58,8 +58,11 @@ type Result struct {
 	Nested  []Field    `json:"nested,omitempty"`
 	Settled []Question `json:"settled,omitempty"`
 
-	shown    map[string]bool // the paths that a Go server was asked about in full
-	complete map[string]bool // the paths all numbers of which were asked about
+	// Shown are the paths of messages that a Go server was asked about in full.
+	Shown map[string]bool `json:"-"`
+
+	// Complete are the paths of messages all numbers of which were asked about.
+	Complete map[string]bool `json:"-"`
 }
 
 // A Field is what was learnt of one field. What is empty was not told.
@@ -89,22 +92,22 @@ type Field struct {
 	NoMap bool `json:"-"`
 }
 
-func (o *Options) NewResult() *Result {
-	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
+func (o *Options) newResult() *Result {
+	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, Complete: map[string]bool{}, Shown: map[string]bool{}}
 }
 
-// Conclude counts the requests, decides the claims of questions and sorts the
+// conclude counts the requests, decides the claims of questions and sorts the
 // fields. What ended the probe early is no error.
-func (r *Result) Conclude(c *Client, questions []Question, err error) error {
-	r.Requests, r.Executed, r.Bytes, r.Resumed = c.requests, c.executed, c.bytes, c.resumed
-	if c.most > 0 {
-		r.Note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
+func (r *Result) conclude(c *Client, questions []Question, err error) error {
+	r.Requests, r.Executed, r.Bytes, r.Resumed = c.Requests, c.executed, c.bytes, c.resumed
+	if c.MaxMessage > 0 {
+		r.Note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.MaxMessage))
 	}
 	var early *stopError
 	if errors.As(err, &early) && early.off {
 		r.Runtime, r.RequestType, r.Fields, r.Nested = Unknown, "", []Field{}, nil
-		clear(r.complete)
-		clear(r.shown)
+		clear(r.Complete)
+		clear(r.Shown)
 	}
 	if early != nil {
 		r.Stopped, r.Reason, err = early.Error(), early.reason, nil
@@ -113,16 +116,6 @@ func (r *Result) Conclude(c *Client, questions []Question, err error) error {
 	r.sortFields()
 	return err
 }
-
-// MarkComplete enters whether all numbers of a message were asked about.
-func (r *Result) MarkComplete(path string, complete bool) { r.complete[path] = complete }
-
-// IsComplete reports whether all numbers of a message were asked about.
-func (r *Result) IsComplete(path string) bool { return r.complete[path] }
-
-// MarkShown enters whether a Go server was asked about all that it shows of a
-// message.
-func (r *Result) MarkShown(path string, shown bool) { r.shown[path] = shown }
 
 // Note adds what is to be known of all of the result, once.
 func (r *Result) Note(notes ...string) {

@@ -79,13 +79,13 @@ func (c *Claim) excludes(d *Claim) bool {
 // judgeAbsent concludes about a number at which no field was found.
 func (r *Result) judgeAbsent(path string, c *Claim) {
 	switch {
-	case r.complete[path] && c.Kind == noKind:
+	case r.Complete[path] && c.Kind == noKind:
 		c.decide(Confirmed, "the server skips the number: its request has no such field")
-	case r.complete[path]:
+	case r.Complete[path]:
 		c.decide(Contradicted, "the server skips the number: its request has no such field")
-	case r.shown[path] && c.shows():
+	case r.Shown[path] && c.shows():
 		c.decide(Contradicted, "the server reads no message and no list of numbers at the number")
-	case r.shown[path]:
+	case r.Shown[path]:
 		c.decide(Undecided, "protobuf-go passes over bytes and single numbers, and over text that it does not check: it shows none of them")
 	case r.Stopped != "":
 		c.decide(Undecided, "the number was not asked about to the end: %s", r.Stopped)

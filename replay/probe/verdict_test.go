@@ -68,11 +68,11 @@ func TestVerdictsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		truth := drawClaim(t)
 		claims := append(rapid.SliceOfN(rapid.Custom(drawClaim), 1, 4).Draw(t, "claims"), truth)
-		res := &Result{Runtime: ES2, complete: map[string]bool{}, shown: map[string]bool{}}
+		res := &Result{Runtime: ES2, Complete: map[string]bool{}, Shown: map[string]bool{}}
 		if f := drawShown(t, truth); f != nil {
 			res.Fields = []Field{*f}
 		} else {
-			res.complete[""] = rapid.Bool().Draw(t, "complete")
+			res.Complete[""] = rapid.Bool().Draw(t, "complete")
 		}
 		res.judge([]Question{{Number: 1, Claims: claims}})
 		got := res.Settled[0].Claims

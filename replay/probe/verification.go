@@ -50,7 +50,6 @@ type verifiedField struct {
 
 // A Verification is what a server's parser made of a request's definition.
 type Verification struct {
-	V           int     `json:"v"`
 	Method      string  `json:"method"`
 	Request     string  `json:"request"` // full name, by the definitions
 	RequestType string  `json:"request_type"`
@@ -72,11 +71,11 @@ type Verification struct {
 	Claims []verifiedField `json:"fields"`
 }
 
-// Conclude counts the verdicts, and says of what was not decided why. What ended
+// conclude counts the verdicts, and says of what was not decided why. What ended
 // the verification early is no error.
-func (v *Verification) Conclude(c *Client, d *Definition, res *Result, err error) error {
+func (v *Verification) conclude(c *Client, d *Definition, res *Result, err error) error {
 	v.RequestType, v.Runtime, v.Kind, v.Protocol = res.RequestType, res.Runtime, res.Kind, string(c.protocol)
-	v.Requests, v.Resumed, v.Bytes, v.Executed = c.requests, c.resumed, c.bytes, c.executed
+	v.Requests, v.Resumed, v.Bytes, v.Executed = c.Requests, c.resumed, c.bytes, c.executed
 	var stop *stopError
 	if errors.As(err, &stop) {
 		v.Stopped, v.Reason, err = stop.Error(), stop.reason, nil

@@ -30,7 +30,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("standin: certificate: %w", err)
 	}
-	s := &Server{o: o, api: a, script: script, caFile: o.CAFile}
+	s := &Server{o: o, api: a, script: script, CAFile: o.CAFile}
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -52,14 +52,14 @@ func New(o Options) (*Server, error) {
 }
 
 func (s *Server) writeCA(ca []byte) error {
-	if s.caFile != "" {
-		return os.WriteFile(s.caFile, ca, 0o644)
+	if s.CAFile != "" {
+		return os.WriteFile(s.CAFile, ca, 0o644)
 	}
 	f, err := os.CreateTemp("", "unwire-standin-*.pem")
 	if err != nil {
 		return err
 	}
-	s.caFile, s.ownCA = f.Name(), true
+	s.CAFile, s.ownCA = f.Name(), true
 	_, err = f.Write(ca)
 	return errors.Join(err, f.Close())
 }
@@ -93,7 +93,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = errors.Join(err, s.http.Close())
 	}
 	if s.ownCA {
-		err = errors.Join(err, os.Remove(s.caFile))
+		err = errors.Join(err, os.Remove(s.CAFile))
 	}
 	return err
 }

@@ -41,11 +41,13 @@ type Options struct {
 // A Server answers the reconstructed API. Its methods may be called from
 // several goroutines.
 type Server struct {
+	// CAFile is the PEM file with the certificate that a client must trust.
+	CAFile string
+
 	o      Options
 	api    *api
 	script *script
 	http   *http.Server
-	caFile string
 	ownCA  bool
 
 	sessions sessions
@@ -62,6 +64,3 @@ func (s *Server) URL() string {
 	defer s.mu.Unlock()
 	return s.url
 }
-
-// CAFile is the PEM file with the certificate that a client must trust.
-func (s *Server) CAFile() string { return s.caFile }

@@ -58,7 +58,7 @@ func start(t testing.TB, o Options, around ...func(http.Handler) http.Handler) *
 // httpClient trusts the server and speaks one version of HTTP.
 func httpClient(t testing.TB, s *Server, http2 bool) *http.Client {
 	t.Helper()
-	ca, err := os.ReadFile(s.CAFile())
+	ca, err := os.ReadFile(s.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}

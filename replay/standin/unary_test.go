@@ -340,8 +340,8 @@ func TestShutdownRemovesOnlyItsOwnFile(t *testing.T) {
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if exists(s.CAFile()) != (file == kept) {
-			t.Errorf("CAFile %q: exists %v", file, exists(s.CAFile()))
+		if exists(s.CAFile) != (file == kept) {
+			t.Errorf("CAFile %q: exists %v", file, exists(s.CAFile))
 		}
 	}
 }

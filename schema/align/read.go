@@ -55,7 +55,7 @@ func ParseReport(data []byte) (*Report, error) {
 		case line.Message == "" || line.JSONName == "" && line.Names == nil:
 			return nil, fmt.Errorf("align: object %d: %w", i, errNoReport)
 		case line.JSONName == "":
-			r.Doubts = append(r.Doubts, Doubt{V: line.V, Message: line.Message, Numbers: line.Numbers, Names: line.Names, Settle: line.Settle})
+			r.Doubts = append(r.Doubts, Doubt{Message: line.Message, Numbers: line.Numbers, Names: line.Names, Settle: line.Settle})
 		default:
 			r.Joins = append(r.Joins, line.Join)
 		}

@@ -32,11 +32,11 @@ func reportLines(t testing.TB, r *Report) []byte {
 func someReport() *Report {
 	return &Report{
 		Joins: []Join{
-			{V: 1, Message: "a.M", Number: 1, Name: "at_time", Derived: true, JSONName: "atTime", Type: "google.protobuf.Timestamp", Label: "singular", Alternatives: []string{}, Evidence: []string{"a.uwc#1/up/0"}},
-			{V: 1, Message: "a.M", Number: 2, Name: "by_id", JSONName: "byId", Type: "map<string, a.N>", Label: "map", Alternatives: []string{}, Evidence: []string{}},
-			{V: 1, Message: "a.N", Number: 3, Name: "kind", JSONName: "kind", Type: "enum", Label: "repeated", Alternatives: []string{"int32"}, Enum: map[string]int32{"ONE": 1}, Evidence: []string{}},
+			{Message: "a.M", Number: 1, Name: "at_time", Derived: true, JSONName: "atTime", Type: "google.protobuf.Timestamp", Label: "singular", Alternatives: []string{}, Evidence: []string{"a.uwc#1/up/0"}},
+			{Message: "a.M", Number: 2, Name: "by_id", JSONName: "byId", Type: "map<string, a.N>", Label: "map", Alternatives: []string{}, Evidence: []string{}},
+			{Message: "a.N", Number: 3, Name: "kind", JSONName: "kind", Type: "enum", Label: "repeated", Alternatives: []string{"int32"}, Enum: map[string]int32{"ONE": 1}, Evidence: []string{}},
 		},
-		Doubts: []Doubt{{V: 1, Message: "a.N", Numbers: []uint64{4, 5}, Names: []string{"x", "y"}, Settle: "a pair"}},
+		Doubts: []Doubt{{Message: "a.N", Numbers: []uint64{4, 5}, Names: []string{"x", "y"}, Settle: "a pair"}},
 	}
 }
 

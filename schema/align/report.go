@@ -34,7 +34,6 @@ type Report struct {
 // are Alternatives. P is what the weight of evidence gives by the rule of
 // succession from nine of ten, no measured frequency.
 type Join struct {
-	V       int    `json:"v"`
 	Message string `json:"message"`
 	Number  uint64 `json:"number"`
 	Name    string `json:"name"`
@@ -60,7 +59,6 @@ type Join struct {
 
 // A Doubt is some fields and some names that go together in more than one way.
 type Doubt struct {
-	V       int      `json:"v"`
 	Message string   `json:"message"`
 	Numbers []uint64 `json:"numbers"`
 	Names   []string `json:"json_names"`
@@ -74,7 +72,7 @@ func (s *solver) report(r *Report) {
 			r.Joins = append(r.Joins, s.join(key, n, res.joined[n]))
 		}
 		for _, d := range res.doubts {
-			d.V, d.Message = 1, key
+			d.Message = key
 			d.Settle = fmt.Sprintf("a pair in which they differ: %s have the same values, or the same presence, in every pair so far", strings.Join(d.Names, ", "))
 			if len(d.Names) == 1 {
 				d.Settle = fmt.Sprintf("a pair in which only one of the numbers has a value beside %s", d.Names[0])
@@ -82,14 +80,14 @@ func (s *solver) report(r *Report) {
 			r.Doubts = append(r.Doubts, d)
 		}
 		if res.unread != "" {
-			r.Doubts = append(r.Doubts, Doubt{V: 1, Message: key, Numbers: []uint64{}, Names: []string{}, Settle: res.unread + ": pairs of answers that are the same data, as by sending a request twice at once"})
+			r.Doubts = append(r.Doubts, Doubt{Message: key, Numbers: []uint64{}, Names: []string{}, Settle: res.unread + ": pairs of answers that are the same data, as by sending a request twice at once"})
 		}
 	}
 }
 
 func (s *solver) join(message string, n uint64, j joined) Join {
 	out := Join{
-		V: 1, Message: message, Number: n, JSONName: j.name, Name: snake(j.name), Label: "singular",
+		Message: message, Number: n, JSONName: j.name, Name: snake(j.name), Label: "singular",
 		Alternatives: []string{}, Pairs: len(j.pairs), Evidence: []string{},
 	}
 	out.Derived = out.Name != out.JSONName

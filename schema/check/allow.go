@@ -33,7 +33,7 @@ type allowRule struct {
 	message, field string
 }
 
-// ReadAllowance reads a list of findings: a report as WriteJSON writes it, whose
+// ReadAllowance reads a list of findings: a Report as JSON, whose
 // findings are then known, or lines.
 //
 // Shape: a line is [unknown|contradicted] MESSAGE [FIELD], or method

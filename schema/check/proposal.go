@@ -2,9 +2,7 @@ package check
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,14 +10,11 @@ import (
 	"unwire/schema/infer"
 )
 
-// A proposal is a field that traffic has and definitions have not: a line of
-// schema infer --into.
+// A Proposal is a field that traffic has and definitions have not.
 //
 // Shape: a field of a type that is new itself follows the field whose type it
 // is; Element then begins with the name that the type is proposed to have.
-type proposal struct {
-	V int `json:"v"`
-
+type Proposal struct {
 	// full name of the field to be
 	Element string    `json:"element"`
 	Message string    `json:"message"`
@@ -44,7 +39,7 @@ type proposal struct {
 // Proposals infers the unknown fields of what was checked.
 //
 // Errors: those of Infer.
-func (k *Checker) Proposals() ([]proposal, error) {
+func (k *Checker) Proposals() ([]Proposal, error) {
 	in, err := infer.Infer(k.evidence, infer.Options{Package: proposalPackage, Profile: k.o.Profile})
 	if err != nil {
 		return nil, err
@@ -54,7 +49,7 @@ func (k *Checker) Proposals() ([]proposal, error) {
 		known[full] = root
 	}
 	frames := map[string][]string{}
-	list := []proposal{}
+	list := []Proposal{}
 	for _, f := range in.Fields {
 		message, isNew := knownName(known, f.Message)
 		typ := f.Type
@@ -64,8 +59,8 @@ func (k *Checker) Proposals() ([]proposal, error) {
 			value, _ := knownName(known, strings.TrimSuffix(typ[i:], ">"))
 			typ = typ[:i] + value + ">"
 		}
-		p := proposal{
-			V: 1, Element: fmt.Sprintf("%s.field_%d", message, f.Number), Message: message, Number: f.Number, Kind: f.Kind, Type: typ, Label: f.Label,
+		p := Proposal{
+			Element: fmt.Sprintf("%s.field_%d", message, f.Number), Message: message, Number: f.Number, Kind: f.Kind, Type: typ, Label: f.Label,
 			Oneof: f.Oneof, New: isNew, P: f.P, TypeP: f.TypeP, LabelP: f.LabelP, Seen: f.Seen, Note: f.Note, Frames: []string{},
 		}
 		if at := k.unknownAt(message, f.Number); at != nil {
@@ -78,7 +73,7 @@ func (k *Checker) Proposals() ([]proposal, error) {
 		}
 		list = append(list, p)
 	}
-	slices.SortStableFunc(list, func(a, b proposal) int {
+	slices.SortStableFunc(list, func(a, b Proposal) int {
 		return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(a.Number, b.Number))
 	})
 	return list, nil
@@ -112,17 +107,6 @@ func (k *Checker) unknownAt(message string, number int32) *found {
 	for at, f := range k.unknown {
 		if at.message == message && at.number == number {
 			return f
-		}
-	}
-	return nil
-}
-
-// WriteProposals writes JSON Lines.
-func WriteProposals(w io.Writer, list []proposal) error {
-	enc := json.NewEncoder(w)
-	for i := range list {
-		if err := enc.Encode(&list[i]); err != nil {
-			return fmt.Errorf("schema: %w", err)
 		}
 	}
 	return nil

@@ -2,19 +2,14 @@ package check
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
 
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
-// A Report tells how far definitions explain traffic, in the contract's shape.
+// A Report tells how far definitions explain traffic. ReadAllowance reads it as JSON.
 type Report struct {
-	V int `json:"v"`
-
 	// messages, ends of streams aside
 	Frames int `json:"frames"`
 
@@ -144,22 +139,10 @@ func (r *Report) AllowedFindings() (n int) {
 	return n
 }
 
-// WriteJSON writes the report as one line.
-func (r *Report) WriteJSON(w io.Writer) error {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("schema: %w", err)
-	}
-	if _, err := w.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("schema: %w", err)
-	}
-	return nil
-}
-
 // Report returns what the frames added so far come to.
 func (k *Checker) Report() *Report {
 	r := &Report{
-		V: 1, Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{}, UnknownTypes: []unknownType{},
+		Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{}, UnknownTypes: []unknownType{},
 		Methods: []MethodCoverage{}, Messages: []TypeCoverage{},
 	}
 	r.JSONFrames, r.BrokenFrames = k.jsonFrames, k.brokenFrames

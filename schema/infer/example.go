@@ -15,7 +15,7 @@ import (
 // whatever looks drawn at random, of which the text itself tells nothing anyway.
 type hider struct{ red *redact.Redactor }
 
-func newHider(p *profile.Profile) *hider { return &hider{redact.Default(p)} }
+func newHider(p *profile.Profile) *hider { return &hider{redact.New(redact.Options{Profile: p})} }
 
 // hide returns the text, or kind.Redacted.
 func (h *hider) hide(s string) string {

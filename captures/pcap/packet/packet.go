@@ -65,11 +65,17 @@ type Skipped struct {
 	Cut int64 `json:"cut"`
 }
 
+// pcapng is the Format of the newer of the two.
+const pcapng = "pcapng"
+
 // A Reader reads the packets of a pcap or pcapng file one after the other.
 //
 // Limits: a packet of 16 MiB; 1,024 IP packets wait for fragments.
 // Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 type Reader struct {
+	// Format is the file's format, "pcap" or "pcapng".
+	Format string
+
 	r *bufio.Reader
 
 	// offset is that of the byte that is read next.
@@ -78,8 +84,7 @@ type Reader struct {
 	interfaces []netInterface
 	buf        []byte
 
-	// ng is set for pcapng; link and perTick are those of a pcap file.
-	ng      bool
+	// link and perTick are those of a pcap file.
 	link    linkType
 	perTick time.Duration
 
@@ -120,7 +125,7 @@ func readKeys(s io.ReadSeeker, onKeys func(log []byte)) error {
 		return nil // a pipe
 	}
 	f, err := newReader(s, onKeys)
-	if err == nil && f.ng {
+	if err == nil && f.Format == pcapng {
 		f.keysOnly = true
 		// What is wrong with the file is reported when it is read.
 		_, _ = f.nextFrame()
@@ -132,7 +137,7 @@ func readKeys(s io.ReadSeeker, onKeys func(log []byte)) error {
 }
 
 func newReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
-	f := &Reader{r: bufio.NewReaderSize(r, 1<<20), onKeys: onKeys, order: binary.LittleEndian}
+	f := &Reader{Format: "pcap", r: bufio.NewReaderSize(r, 1<<20), onKeys: onKeys, order: binary.LittleEndian}
 	head, err := f.r.Peek(4)
 	if err != nil {
 		return nil, fmt.Errorf("pcap: the file's beginning: %w", noEOF(err))
@@ -141,18 +146,10 @@ func newReader(r io.Reader, onKeys func(log []byte)) (*Reader, error) {
 		return nil, errors.New("pcap: neither a pcap nor a pcapng file")
 	}
 	if binary.BigEndian.Uint32(head) == magicNG {
-		f.ng = true
+		f.Format = pcapng
 		return f, nil
 	}
 	return f, f.readHeader()
-}
-
-// Format returns the file's format, "pcap" or "pcapng".
-func (f *Reader) Format() string {
-	if f.ng {
-		return "pcapng"
-	}
-	return "pcap"
 }
 
 // Next reads one packet. It returns the packet's time and, if it completes a TCP
@@ -214,7 +211,7 @@ func (f *Reader) nextFrame() (frame, error) {
 	start := f.offset
 	var p frame
 	var err error
-	if f.ng {
+	if f.Format == pcapng {
 		p, err = f.nextNG()
 	} else {
 		p, err = f.nextClassic()

@@ -15,7 +15,7 @@ func (a *App) RemarkEmpty(ctx context.Context, store *store.Store) {
 	for range store.Exchanges(ctx) {
 		return
 	}
-	a.Say("unwire: warning: %s holds no exchanges", term.Clean(store.Path()))
+	a.Say("unwire: warning: %s holds no exchanges", term.Clean(store.Path))
 }
 
 // EachExchange decodes the exchanges of a capture, or the one that an address

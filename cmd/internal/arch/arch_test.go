@@ -153,16 +153,25 @@ var table = map[string]row{
 		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",
 	},
+	"replay/suite": {
+		imports: []string{"captures/store", "decode/envelope", "decode/fieldpath", "replay", "replay/edit"},
+		tests:   []string{"proto", "replay/credential", "replay/internal/standintest", "replay/outbound", "replay/standin"},
+		why:     "experiments are replays with expectations, at paths that the user types",
+	},
+	"replay/internal/standintest": {
+		imports: []string{"captures", "captures/store", "proto", "replay/standin", "schema"},
+		why:     "records a client of the stand-in for tests",
+	},
 	"replay/probe": {
-		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
-		why: "what the oracles share sends as replay does, at paths that the user types; tests ask servers through the oracle",
+		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"},
+		why:     "what the oracles share sends as replay does, at paths that the user types",
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
 	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
 	"replay/probe/oracle": {
-		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
-		why:     "the one place that knows all oracles",
+		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
+		why: "the one place that knows all oracles; tests ask servers",
 	},
 	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
 	"replay/live": {
@@ -194,6 +203,10 @@ var table = map[string]row{
 	"cmd/internal/render": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
+	},
+	"cmd/internal/render/schematext": {
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term", "decode", "decode/", "schema", "schema/"},
+		why:     "prints what the packages below schema return",
 	},
 	"cmd": {
 		imports: []string{"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},

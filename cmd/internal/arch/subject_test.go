@@ -13,7 +13,7 @@ import (
 var subject = regexp.MustCompile(`(?i)cursor\.sh|x-cursor-|agent\.v1|aiserver\.v1|cursor`)
 
 // knowsSubject are the folders that may name the service that proto/ describes.
-var knowsSubject = []string{"proto/", "replay/standin/", "replay/agent/", "cmd/internal/demo/", "cmd/internal/arch/"}
+var knowsSubject = []string{"proto/", "replay/standin/", "replay/internal/standintest/", "replay/agent/", "cmd/internal/demo/", "cmd/internal/arch/"}
 
 // literals are the words in which users name the profile, and words that mean
 // something else: a mouse's pointer in CSS, and the place in a listing.
@@ -22,16 +22,12 @@ var literals = regexp.MustCompile(`--profile cursor|--credentials cursor|cursor:
 // stillNamed are lines that name the service elsewhere, by file. A file may only
 // have fewer, and then it has fewer here.
 var stillNamed = map[string]int{
-	"cmd/internal/app/definitions.go":         1,
-	"cmd/internal/cli/inspect/codec.go":       1,
-	"cmd/internal/cli/inspect/grep.go":        1,
-	"cmd/internal/cli/replay/credentials.go":  2,
-	"cmd/internal/cli/replay/replayflags.go":  1,
-	"cmd/internal/cli/replay/replayverify.go": 1,
-	"cmd/internal/cli/schema/schemalook.go":   3,
-	"decode/decode.go":                        1,
-	"decode/transcript/class.go":              1,
-	"schema/internal/schematest/corpus.go":    1,
+	"cmd/internal/app/definitions.go":      1,
+	"cmd/internal/cli/inspect/codec.go":    1,
+	"cmd/internal/cli/inspect/grep.go":     1,
+	"decode/decode.go":                     1,
+	"decode/transcript/class.go":           1,
+	"schema/internal/schematest/corpus.go": 1,
 }
 
 // TestSubject holds the rest of the tree to knowing no service by name: what is

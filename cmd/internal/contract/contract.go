@@ -25,18 +25,24 @@ type version struct {
 
 func (v *version) setVersion() { v.V = 1 }
 
+// An escapedVersion is the version of objects in whose strings <, > and & are escaped,
+// as package json does by default.
+type escapedVersion struct{ version }
+
+func (*escapedVersion) escapesHTML() {}
+
 // An Encoder writes JSON Lines.
 type Encoder struct{ lines *json.Encoder }
 
 // NewEncoder returns an Encoder that writes to w.
 func NewEncoder(w io.Writer) Encoder {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return Encoder{e}
+	return Encoder{json.NewEncoder(w)}
 }
 
 // Encode writes an object as one line, with the contract's version.
 func (e Encoder) Encode(o Object) error {
 	o.setVersion()
+	_, escaped := o.(interface{ escapesHTML() })
+	e.lines.SetEscapeHTML(escaped)
 	return e.lines.Encode(o)
 }

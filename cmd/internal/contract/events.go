@@ -8,3 +8,53 @@ type Listening struct {
 	URL   string `json:"url,omitempty"`   // of the others: where they serve
 	CA    string `json:"ca"`              // file of the certificate to trust
 }
+
+// Also is the event of a further server that capture --reverse stands in front of.
+type Also struct {
+	version
+	Event  string `json:"event"`  // "also"
+	URL    string `json:"url"`    // where the recorder listens
+	Origin string `json:"origin"` // the server
+}
+
+// RouteConflict is the event of a second address that was announced for a
+// connection, and refused.
+type RouteConflict struct {
+	version
+	Event   string `json:"event"` // "route-conflict"
+	Port    int    `json:"port"`  // of the connection, on the client's side
+	To      string `json:"to"`    // the address that it goes to
+	Refused string `json:"refused"`
+}
+
+// Unsearched is the event of the first payload that a recording cannot search for
+// secrets.
+type Unsearched struct {
+	version
+	Event    string `json:"event"` // "unsearched"
+	Exchange int64  `json:"exchange"`
+	Reason   string `json:"reason"`
+}
+
+// Uncaptured is the event of a server that an answer names and that is not captured.
+type Uncaptured struct {
+	version
+	Event    string `json:"event"`    // "uncaptured"
+	URL      string `json:"url"`      // the server's origin
+	Exchange int64  `json:"exchange"` // that names it
+}
+
+// Ended is the last event of capture.
+type Ended struct {
+	version
+	Event      string   `json:"event"` // "ended"
+	File       string   `json:"file"`  // the first of Files
+	Exchanges  int      `json:"exchanges"`
+	Incomplete int      `json:"incomplete"` // of Exchanges
+	Files      []string `json:"files"`
+
+	// UnsearchedExchanges and UnsearchedBytes count what could not be searched for
+	// secrets.
+	UnsearchedExchanges int   `json:"unsearched_exchanges"`
+	UnsearchedBytes     int64 `json:"unsearched_bytes"`
+}

@@ -80,7 +80,7 @@ func TestGoClientPlaysTheScenario(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	if err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile(), Out: &out}); err != nil {
+	if err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile, Out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	checkLines(t, out.String())

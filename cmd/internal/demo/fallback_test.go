@@ -50,7 +50,7 @@ type recorder struct {
 func newRecorder(t *testing.T, script string) *recorder {
 	t.Helper()
 	r := &recorder{t: t, server: startStandin(t, standin.Options{Script: []byte(script)}), roots: x509.NewCertPool()}
-	pem, err := os.ReadFile(r.server.CAFile())
+	pem, err := os.ReadFile(r.server.CAFile)
 	if err != nil || !r.roots.AppendCertsFromPEM(pem) {
 		t.Fatal("the stand-in's certificate: ", err)
 	}
@@ -80,7 +80,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 		}
 	})
 	t.Setenv("HTTPS_PROXY", "http://"+l.Addr().String())
-	t.Setenv("SSL_CERT_FILE", ca.CertFile())
+	t.Setenv("SSL_CERT_FILE", ca.CertFile)
 	return r
 }
 
@@ -90,7 +90,7 @@ func (r *recorder) turn(o ClientOptions, around func(next http.RoundTripper) htt
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
-	o.URL, o.Token, o.CAFile = r.server.URL(), token, r.server.CAFile()
+	o.URL, o.Token, o.CAFile = r.server.URL(), token, r.server.CAFile
 	c, err := newClient(o)
 	if err != nil {
 		r.t.Fatal(err)
@@ -353,7 +353,7 @@ func TestFallbackOutOfOrder(t *testing.T) {
 	}
 	r := newRecorder(t, `{"v":1}`)
 	elsewhere := &http.Transport{Protocols: new(http.Protocols)}
-	c, err := newHTTPClient(ClientOptions{URL: r.server.URL(), CAFile: r.server.CAFile()})
+	c, err := newHTTPClient(ClientOptions{URL: r.server.URL(), CAFile: r.server.CAFile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestFallbackDeclined(t *testing.T) {
 	r := newRecorder(t, editedScript)
 	id := r.turn(ClientOptions{Fallback: FallbackHex, Prompt: "Say hello."}, nil)
 	strict := startStandin(t, standin.Options{Script: []byte(`{"v":1,"answers":{"/aiserver.v1.BidiService/BidiAppend":{"$error":{"code":"permission_denied","message":"not you"}}}}`)})
-	pem, err := os.ReadFile(strict.CAFile())
+	pem, err := os.ReadFile(strict.CAFile)
 	if err != nil || !r.roots.AppendCertsFromPEM(pem) {
 		t.Fatal("the stand-in's certificate: ", err)
 	}

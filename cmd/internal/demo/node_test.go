@@ -23,7 +23,7 @@ func TestNodeClientPlaysTheScenario(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(append(os.Environ(), env...), "NODE_EXTRA_CA_CERTS="+s.CAFile())
+	cmd.Env = append(append(os.Environ(), env...), "NODE_EXTRA_CA_CERTS="+s.CAFile)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -47,7 +47,7 @@ func TestNodeClientFailsWithOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-		cmd.Env = append(append(os.Environ(), env...), "NODE_EXTRA_CA_CERTS="+s.CAFile())
+		cmd.Env = append(append(os.Environ(), env...), "NODE_EXTRA_CA_CERTS="+s.CAFile)
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		if err := cmd.Run(); err == nil {

@@ -75,7 +75,7 @@ func scriptOf(turns []saidTurn, sse string) string {
 // not those of the clients of the same token before it.
 func (r *recorder) client(protocol string, before int) *client {
 	r.t.Helper()
-	o := ClientOptions{URL: r.server.URL(), Token: token, CAFile: r.server.CAFile()}
+	o := ClientOptions{URL: r.server.URL(), Token: token, CAFile: r.server.CAFile}
 	if protocol == FallbackHex || protocol == FallbackBinary {
 		o.Fallback = protocol
 	}

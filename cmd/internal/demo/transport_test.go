@@ -51,7 +51,7 @@ func TestGoClientHonoursItsEnvironment(t *testing.T) {
 	s := startStandin(t, standin.Options{})
 	proxy, used := tunnel(t)
 	t.Setenv("HTTPS_PROXY", proxy)
-	t.Setenv("SSL_CERT_FILE", s.CAFile())
+	t.Setenv("SSL_CERT_FILE", s.CAFile)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
@@ -96,14 +96,14 @@ func TestGoClientReportsBrokenTurns(t *testing.T) {
 	} {
 		s := startStandin(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[` + script + `]}]}`)})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile(), Heartbeat: time.Millisecond})
+		err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile, Heartbeat: time.Millisecond})
 		cancel()
 		if err == nil || !strings.HasPrefix(err.Error(), "demo: turn: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n got %v\nwant %s", script, err, want)
 		}
 	}
 	s := startStandin(t, standin.Options{})
-	err := RunClient(t.Context(), ClientOptions{URL: s.URL(), Token: "another", CAFile: s.CAFile()})
+	err := RunClient(t.Context(), ClientOptions{URL: s.URL(), Token: "another", CAFile: s.CAFile})
 	if err == nil || !strings.Contains(err.Error(), "unauthenticated") {
 		t.Errorf("with another token: %v", err)
 	}

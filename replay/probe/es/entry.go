@@ -65,7 +65,7 @@ func (m *message) controlEntry(ctx context.Context) error {
 func (m *message) runEntry(ctx context.Context) error {
 	var asked []int32
 	for _, n := range []int32{mapValue, mapKey} {
-		if m.numbers.Has(n) {
+		if m.numbers.Below(n) == n {
 			asked = append(asked, n)
 		}
 	}

@@ -53,15 +53,15 @@ func (l *layout) level(of *level) []byte {
 	for _, c := range of.claims {
 		switch {
 		case !c.Pending():
-		case c.IsMessage():
+		case c.IsMessage:
 			b = l.message(b, c)
-		case !l.has(c) || !c.IsNumber():
-		case c.as == asVarint && !c.IsList():
+		case !l.has(c) || !c.IsNumber:
+		case c.as == asVarint && !c.IsList:
 			readings, weight := l.outerReadings(c)
 			c.guarded = weight >= leastWeight
 			b = appendSingleVarint(b, c.Number, l.mark(c, partLabel), readings)
 		default:
-			b = appendLabelTest(b, c.Number, c.as, c.IsList(), l.mark(c, partLabel))
+			b = appendLabelTest(b, c.Number, c.as, c.IsList, l.mark(c, partLabel))
 		}
 	}
 	return b

@@ -39,7 +39,7 @@ func (s *server) sizeLimit() int {
 	if s.Client == nil {
 		return 0
 	}
-	return s.MaxMessage()
+	return s.MaxMessage
 }
 
 // A message is what is known of one message of a protobuf-es server.
@@ -116,7 +116,7 @@ func (m *message) enter(n int32, s slot, a *probe.Answer) *field {
 }
 
 func (m *message) tell(f *field, what string) {
-	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests(), what))
+	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests, what))
 }
 
 // isVarint enters that a varint's deep nesting was read without going down.

@@ -2,6 +2,7 @@ package es
 
 import (
 	"fmt"
+	"math"
 
 	"unwire/replay/probe"
 )
@@ -39,7 +40,7 @@ func (m *message) readings(n int32) []reading {
 		return out
 	}
 	for k := n + 1; k <= n+nearNumbers && len(out) <= nearReadings; k++ {
-		if !m.numbers.Has(k) {
+		if m.numbers.Below(k) != k {
 			continue
 		}
 		if r, ok := m.readingOf(k); ok && (r.as != absent || k <= n+2) && !m.excluded[k] {
@@ -58,7 +59,7 @@ func (m *message) allReadings() []reading {
 		}
 	}
 	for n := int32(1); n <= finalAbsent; n++ {
-		if m.numbers.Has(n) && m.found[n] == nil && !m.excluded[n] {
+		if m.numbers.Below(n) == n && m.found[n] == nil && !m.excluded[n] {
 			out = append(out, reading{n, absent})
 		}
 	}
@@ -67,7 +68,7 @@ func (m *message) allReadings() []reading {
 
 // firstPayload is what is asked first.
 func (m *message) firstPayload() []byte {
-	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Highest()))))
+	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Below(math.MaxInt32)))))
 }
 
 // fitting is as much of a batch as the server takes in one message.

@@ -33,7 +33,7 @@ func (s *server) reach(ctx context.Context, res *probe.Result, to *message, know
 			if err := m.measure(ctx); err != nil {
 				return false, err
 			}
-			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && o.Numbers.Has(n) {
+			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && o.Numbers.Below(n) == n {
 				// One number is little to tell a message by: its neighbours are more.
 				if err := ask(o.Numbers); err != nil {
 					return false, err

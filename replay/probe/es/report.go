@@ -23,10 +23,10 @@ func (m *message) refine(ctx context.Context) error {
 		switch g := readCanary(a.Text); {
 		case a.FromParser && !g.canary && refusesText(a.Text):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests(), a.Quoted()))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests, a.Quoted()))
 		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests()))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests))
 		}
 	}
 	if !strict { // a parser that does not look at text tells nothing
@@ -88,7 +88,7 @@ func (m *message) report(res *probe.Result) {
 	for _, n := range m.unknown {
 		res.Note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
 	}
-	res.MarkComplete(probe.PathText(m.path), m.complete && len(m.unknown) == 0)
+	res.Complete[probe.PathText(m.path)] = m.complete && len(m.unknown) == 0
 	if !m.complete {
 		res.Note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
 	}

@@ -2,6 +2,7 @@ package es
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	"unwire/replay/probe"
@@ -15,7 +16,7 @@ func (m *message) run(ctx context.Context) error {
 	}
 	// the varint that is yet to be told from a message that has itself
 	var deep int32
-	for high := m.numbers.Highest(); ; {
+	for high := m.numbers.Below(math.MaxInt32); ; {
 		batch := m.fitting(m.batch(high))
 		if m.seek {
 			m.seek = false
@@ -96,7 +97,7 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 		return from, 0, nil
 	}
 	if !a.FromParser {
-		return 0, 0, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.Brief())
+		return 0, 0, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests, a.Brief())
 	}
 	high, err = m.learnRefusal(ctx, a, b, g.illegal, from, deep)
 	return high, 0, err

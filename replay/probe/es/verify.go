@@ -68,7 +68,7 @@ func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, r
 	for _, m := range d.Messages {
 		levels[m] = &level{path: m.Path, above: claims[m.Above]}
 		for _, e := range m.Fields {
-			claims[e] = &claim{Expectation: e, in: levels[m], as: consumptionOf(e.Class())}
+			claims[e] = &claim{Expectation: e, in: levels[m], as: consumptionOf(e.Class)}
 			if e.Decided {
 				claims[e].state = decided
 			}
@@ -149,7 +149,7 @@ func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, 
 		for _, m := range marks {
 			if m.claim.state == asking {
 				m.claim.state = passed
-				m.claim.Cite(v.server.Requests(), "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.Quoted())
+				m.claim.Cite(v.server.Requests, "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.Quoted())
 			}
 		}
 		return true, nil
@@ -158,7 +158,7 @@ func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, 
 	case a.FromParser:
 		return false, v.isolate(ctx, marks, a)
 	}
-	return false, probe.Stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests(), a.Brief())
+	return false, probe.Stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests, a.Brief())
 }
 
 func (v *verifier) expectation(c *claim) string {
@@ -181,12 +181,12 @@ func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer
 			return err
 		}
 	}
-	c.Cite(v.server.Requests(), "the parser stumbled over it: %s", a.Quoted())
+	c.Cite(v.server.Requests, "the parser stumbled over it: %s", a.Quoted())
 	switch {
-	case m.part == partLabel && c.as != asVarint && c.IsList():
+	case m.part == partLabel && c.as != asVarint && c.IsList:
 		c.decide(probe.Contradicted, "the server reads one number of its size, not a list")
 		return nil
-	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.IsMessage() || !c.IsList())):
+	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.IsMessage || !c.IsList)):
 		c.decide(probe.Contradicted, "the server reads a list of numbers, not one")
 		return nil
 	}
@@ -200,7 +200,7 @@ func (v *verifier) settle(ctx context.Context, c *claim) error {
 	if err != nil {
 		return err
 	}
-	if c.label && f != nil && f.Class == "" && c.IsList() {
+	if c.label && f != nil && f.Class == "" && c.IsList {
 		c.decide(probe.Contradicted, "the server reads one varint, or a message, not a list")
 		return nil
 	}
@@ -246,7 +246,7 @@ func (c *claim) judge(f *probe.Field) {
 		c.Open = "the types of its keys and values"
 	case f.Class == "" && c.as == asVarint:
 		c.decide(probe.Undecided, "the server knows the number, as a varint or a message")
-	case f.Class == c.Class() && f.Label == "" || f.Class == c.Class() && f.Label == c.Label:
+	case f.Class == c.Class && f.Label == "" || f.Class == c.Class && f.Label == c.Label:
 		c.decide(probe.Undecided, "the server's answers do not agree with each other")
 	case f.Class == "":
 		c.decide(probe.Contradicted, "the server reads it as a varint or a message")
@@ -266,7 +266,7 @@ func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 	weight := 0
 	for _, k := range c.in.claims {
 		slots := map[consumption]slot{asVarint: slotVarint, asLen: slotLen, asFixed32: slotFixed32, asFixed64: slotFixed64}
-		if k != c && k.state == passed && !k.IsMessage() {
+		if k != c && k.state == passed && !k.IsMessage {
 			m.found[k.Number] = &field{number: k.Number, slot: slots[k.as]}
 			if weight++; k.as != asVarint {
 				weight++
@@ -276,7 +276,7 @@ func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
 	if err := m.run(ctx); err != nil {
 		return nil, err
 	}
-	res := v.o.NewResult()
+	res := &probe.Result{Complete: map[string]bool{}}
 	m.report(res)
 	for i := range res.Fields {
 		f := &res.Fields[i]
@@ -324,7 +324,7 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 		return probe.Stop("the parser stumbles over what has no field in it")
 	}
 	c := claims[0]
-	c.Cite(v.server.Requests(), "the parser gave up: %s", a.Quoted())
+	c.Cite(v.server.Requests, "the parser gave up: %s", a.Quoted())
 	c.doubt(false)
 	return nil
 }
@@ -339,7 +339,7 @@ func (v *verifier) conclude(ctx context.Context) error {
 		}
 	}
 	for _, c := range v.all {
-		if c.state == passed && c.Reachable() && c.IsMessage() {
+		if c.state == passed && c.Reachable() && c.IsMessage {
 			if err := v.concludeMessage(ctx, c); err != nil {
 				return err
 			}
@@ -351,14 +351,14 @@ func (v *verifier) conclude(ctx context.Context) error {
 	for _, c := range v.all {
 		switch {
 		case c.state != passed || !c.Reachable():
-		case c.as == asVarint && !c.IsList() && !c.guarded && !c.Hint.Varint:
+		case c.as == asVarint && !c.IsList && !c.guarded && !c.Hint.Varint:
 			c.decide(probe.Undecided, "the server reads it as a varint, or as a message whose fields are read like those around it")
 		case c.as == asLen:
 			c.decide(probe.Confirmed, "the server reads the number with a length before its value")
 			c.Open = "text or bytes, and whether it is repeated"
 		default:
-			c.decide(probe.Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class()))
-			c.Open = c.OpenType()
+			c.decide(probe.Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class))
+			c.Open = c.OpenType
 		}
 	}
 	return nil
@@ -370,7 +370,7 @@ func (v *verifier) conclude(ctx context.Context) error {
 func (v *verifier) recursive(ctx context.Context) error {
 	var rest []*claim
 	for _, c := range v.all {
-		if c.state == passed && c.Reachable() && c.IsNumber() && c.as == asVarint && !c.IsList() && c.guarded && !c.Hint.Varint {
+		if c.state == passed && c.Reachable() && c.IsNumber && c.as == asVarint && !c.IsList && c.guarded && !c.Hint.Varint {
 			rest = append(rest, c)
 		}
 	}
@@ -395,7 +395,7 @@ func (v *verifier) recursive(ctx context.Context) error {
 				some = some[:half]
 				continue
 			}
-			some[0].Cite(v.server.Requests(), "nested deeply, the parser gives up: %s", a.Quoted())
+			some[0].Cite(v.server.Requests, "nested deeply, the parser gives up: %s", a.Quoted())
 			some[0].decide(probe.Contradicted, "the server reads it as a message of the type that it is in")
 			some = nil
 		}
@@ -439,7 +439,7 @@ func (v *verifier) texts(ctx context.Context) error {
 	strict := false
 	var loose []*claim
 	for _, c := range v.all {
-		if !c.IsText() || c.Verdict != probe.Confirmed {
+		if !c.IsText || c.Verdict != probe.Confirmed {
 			continue
 		}
 		a, taken, refused, err := v.sendBadText(ctx, c, "text")
@@ -448,11 +448,11 @@ func (v *verifier) texts(ctx context.Context) error {
 			return err
 		case refused:
 			strict = true
-			c.Cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.Quoted())
+			c.Cite(v.server.Requests, "text that is no UTF-8 is refused: %s", a.Quoted())
 			c.decide(probe.Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
 		case taken:
-			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
+			c.Cite(v.server.Requests, "bytes that are no UTF-8 are taken")
 			loose = append(loose, c)
 		}
 	}
@@ -468,7 +468,7 @@ func (v *verifier) texts(ctx context.Context) error {
 // bytes tells bytes from text, where the server is known to look at text.
 func (v *verifier) bytes(ctx context.Context) error {
 	for _, c := range v.all {
-		if c.as != asLen || c.IsText() || c.Verdict != probe.Confirmed {
+		if c.as != asLen || c.IsText || c.Verdict != probe.Confirmed {
 			continue
 		}
 		a, taken, refused, err := v.sendBadText(ctx, c, "bytes")
@@ -476,10 +476,10 @@ func (v *verifier) bytes(ctx context.Context) error {
 		case err != nil:
 			return err
 		case refused:
-			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.Quoted())
+			c.Cite(v.server.Requests, "bytes that are no UTF-8 are refused: %s", a.Quoted())
 			c.decide(probe.Contradicted, "the server reads the number as text")
 		case taken:
-			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
+			c.Cite(v.server.Requests, "bytes that are no UTF-8 are taken")
 			c.decide(probe.Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
 			c.Open = "whether it is repeated"
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (m *message) report(res *probe.Result) {
 	for _, n := range m.order() {
 		res.Fields = append(res.Fields, *m.fields[n])
 	}
-	res.MarkShown(probe.PathText(m.path), m.poison != nil)
+	res.Shown[probe.PathText(m.path)] = m.poison != nil
 }
 
 // control asks about a number that no definition can have, which no test is
@@ -108,7 +109,7 @@ func (m *message) run(ctx context.Context) error {
 		if err := m.control(ctx, test); err != nil {
 			return err
 		}
-		for next := numbers.Highest(); next > 0; {
+		for next := numbers.Below(math.MaxInt32); next > 0; {
 			var set []int32
 			for ; next > 0 && len(set) < m.maxBatch(); next = numbers.Below(next - 1) {
 				if m.fields[next] == nil {
@@ -153,8 +154,8 @@ const maxTexts = 8
 
 // maxBatch is how many numbers are asked about in one request.
 func (m *message) maxBatch() int {
-	if m.server.MaxMessage() > 0 {
-		return min(maxBatch, m.server.MaxMessage()/testSize)
+	if m.server.MaxMessage > 0 {
+		return min(maxBatch, m.server.MaxMessage/testSize)
 	}
 	return maxBatch
 }
@@ -166,7 +167,7 @@ const nestedTexts = 12
 // poisonBelow looks for text in the messages of a message that has none.
 func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error {
 	var set, inner []int32
-	for n := numbers.Highest(); n > 0; n = numbers.Below(n - 1) {
+	for n := numbers.Below(math.MaxInt32); n > 0; n = numbers.Below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
@@ -204,7 +205,7 @@ func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) er
 		return err
 	}
 	var set []int32
-	for n := numbers.Highest(); n > 0; n = numbers.Below(n - 1) {
+	for n := numbers.Below(math.MaxInt32); n > 0; n = numbers.Below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
@@ -275,7 +276,7 @@ func (m *message) findAll(ctx context.Context, test fieldTest, set []int32, know
 		if err != nil || !hit {
 			return err
 		}
-		known = refusal{a, m.server.Requests(), len(set) == 1}
+		known = refusal{a, m.server.Requests, len(set) == 1}
 	}
 	if len(set) == 1 {
 		m.enter(test, set[0], known)
@@ -316,7 +317,7 @@ func (m *message) ask(ctx context.Context, test fieldTest, set []int32) (hit boo
 	case a.FromParser && refusesWire(a.Text):
 		return !test.text, a, nil
 	}
-	return false, nil, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.Brief())
+	return false, nil, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests, a.Brief())
 }
 
 func (m *message) at() string {
@@ -385,7 +386,7 @@ func (m *message) sizes(ctx context.Context) error {
 		if hit {
 			f.Class, f.Kind = probe.Fixed64, "fixed64"
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.Requests(), a.Quoted()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.Requests, a.Quoted()))
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (v *verifier) texts(ctx context.Context) error {
 		switch {
 		case !c.Pending():
 			continue
-		case c.IsText():
+		case c.IsText:
 			if !enforced(c.Descriptor) {
 				c.Decide(probe.Undecided, "by its definition a server does not look at its text")
 				continue
@@ -79,7 +79,7 @@ func (v *verifier) texts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.Cite(v.server.Requests(), "to text that is none: %s", a.Quoted())
+		c.Cite(v.server.Requests, "to text that is none: %s", a.Quoted())
 		if !hit {
 			continue
 		}
@@ -87,7 +87,7 @@ func (v *verifier) texts(ctx context.Context) error {
 			v.poison = probe.Wrap(path, probe.AppendBadText(nil, number))
 		}
 		switch {
-		case c.IsText():
+		case c.IsText:
 			c.Decide(probe.Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
 		default:
@@ -105,7 +105,7 @@ func (v *verifier) texts(ctx context.Context) error {
 // provedBy confirms the messages that lead to text which was looked at.
 func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
-		above.Cite(v.server.Requests(), "to text that is none at %s: %s", path, a.Quoted())
+		above.Cite(v.server.Requests, "to text that is none at %s: %s", path, a.Quoted())
 		above.Decide(probe.Confirmed, "the server reads it as a message: it looks at text in it")
 		above.Open = "whether it is repeated"
 	}
@@ -119,7 +119,7 @@ const maxBelow = 8
 func (v *verifier) textBelow(ctx context.Context) error {
 	tried := 0
 	for _, c := range v.definition.Fields {
-		if !c.Pending() || !c.IsMessage() || c.Below != nil || c.Descriptor.IsMap() {
+		if !c.Pending() || !c.IsMessage || c.Below != nil || c.Descriptor.IsMap() {
 			continue
 		}
 		fields := c.Descriptor.Message().Fields()
@@ -149,7 +149,7 @@ func (v *verifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) err
 	var set []int32
 	by := map[int32]*probe.Expectation{}
 	for _, c := range l.Fields {
-		if c.Pending() && c.IsMessage() {
+		if c.Pending() && c.IsMessage {
 			set, by[c.Number] = append(set, c.Number), c
 		}
 	}
@@ -163,14 +163,14 @@ func (v *verifier) messages(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range v.definition.Fields {
-		if !c.Pending() || !c.IsMessage() {
+		if !c.Pending() || !c.IsMessage {
 			continue
 		}
 		hit, a, err := v.message(c.In.Path).ask(ctx, fieldTests()[testMessage], []int32{c.Number})
 		if err != nil {
 			return err
 		}
-		c.Cite(v.server.Requests(), "to tags that are none: %s", a.Quoted())
+		c.Cite(v.server.Requests, "to tags that are none: %s", a.Quoted())
 		if !hit {
 			f, err := v.found(ctx, c)
 			if err != nil {
@@ -210,9 +210,9 @@ func contradict(c *probe.Expectation, f *probe.Field) {
 	if f == nil {
 		kind := "list of numbers"
 		switch {
-		case c.IsMessage():
+		case c.IsMessage:
 			kind = "message"
-		case c.IsText():
+		case c.IsText:
 			kind = "text"
 		}
 		c.Decide(probe.Contradicted, "the server reads no %s at the number: it is unknown, bytes or a single number", kind)
@@ -237,20 +237,20 @@ func (v *verifier) lists(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range v.definition.Fields {
-		if !c.Pending() || !c.IsNumber() || !c.IsList() {
+		if !c.Pending() || !c.IsNumber || !c.IsList {
 			continue
 		}
 		f, err := v.found(ctx, c)
 		if err != nil {
 			return err
 		}
-		if f == nil || f.Class != c.Class() || f.Label != "repeated" {
+		if f == nil || f.Class != c.Class || f.Label != "repeated" {
 			contradict(c, f)
 			continue
 		}
 		c.Said = append(c.Said, f.Evidence...)
 		c.Decide(probe.Confirmed, "the server reads it as a list of %s numbers", f.Class)
-		c.Open = c.OpenType()
+		c.Open = c.OpenType
 	}
 	return nil
 }
@@ -260,22 +260,22 @@ func (v *verifier) rest(ctx context.Context) error {
 	for _, l := range v.definition.Messages {
 		texts := false
 		for _, c := range l.Fields {
-			texts = texts || c.IsText() && c.Verdict == probe.Confirmed
+			texts = texts || c.IsText && c.Verdict == probe.Confirmed
 		}
 		var set []int32
 		by := map[int32]*probe.Expectation{}
 		for _, c := range l.Fields {
 			switch {
 			case !c.Pending():
-			case c.IsText() && texts:
+			case c.IsText && texts:
 				f, err := v.found(ctx, c)
 				if err != nil {
 					return err
 				}
 				contradict(c, f)
-			case c.IsText():
+			case c.IsText:
 				c.Decide(probe.Undecided, "the server refuses no text at the number, nor any other of the message: it has none, or does not look at it")
-			case !c.IsMessage() && !(c.IsNumber() && c.IsList()):
+			case !c.IsMessage && !(c.IsNumber && c.IsList):
 				set, by[c.Number] = append(set, c.Number), c
 			}
 		}
@@ -294,7 +294,7 @@ func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage,
 		if err != nil || n == 0 {
 			return set, err
 		}
-		by[n].Cite(v.server.Requests(), "% x is refused as a %s", t.value, t.name)
+		by[n].Cite(v.server.Requests, "% x is refused as a %s", t.value, t.name)
 		by[n].Decide(probe.Contradicted, "the server reads it as %s", [...]string{
 			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
 		}[test])
@@ -306,7 +306,7 @@ func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage,
 // others asks whether any of the bytes and single numbers of a message is
 // something else: in a request for each that it may be, and more only if so.
 func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) error {
-	said, from := 0, v.server.Requests()+1
+	said, from := 0, v.server.Requests+1
 	for i, test := range fieldTests() {
 		if test.text || v.poison != nil {
 			var err error
@@ -322,7 +322,7 @@ func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []i
 			c.Decide(probe.Undecided, "protobuf-go passes over bytes and single numbers")
 			continue
 		}
-		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.Requests()))
+		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.Requests))
 		c.Decide(probe.Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
 	}
 	return nil

@@ -17,48 +17,32 @@ var commonNames = [...]string{
 	"target", "input", "output", "result", "results", "context", "email", "role", "file", "files", "line", "column", "range", "start", "end", "body",
 }
 
-// ValuesOf lists the names of all values of the enums of definitions.
-func ValuesOf(s *schema.Schema) []string {
-	seen := map[string]bool{}
-	for e := range s.Enums() {
-		for i := range e.Values().Len() {
-			seen[string(e.Values().Get(i).Name())] = true
-		}
+// Candidates lists what definitions have names for: the fields of all messages,
+// with common names and in both of their forms; the values of all enums; the full
+// names of all messages. Without definitions there are the common names alone.
+func Candidates(s *schema.Schema) (fields, values, types []string) {
+	field, value := map[string]bool{}, map[string]bool{}
+	for _, n := range commonNames {
+		field[n], field[jsonname.Of(n)] = true, true
 	}
-	return slices.Sorted(maps.Keys(seen))
-}
+	if s == nil {
+		return slices.Sorted(maps.Keys(field)), nil, nil
+	}
 
-// TypesOf lists the full names of the messages of definitions.
-func TypesOf(s *schema.Schema) []string {
-	var out []string
 	for m := range s.Messages() {
 		if !m.IsMapEntry() {
-			out = append(out, string(m.FullName()))
+			types = append(types, string(m.FullName()))
+		}
+		for i := range m.Fields().Len() {
+			f := m.Fields().Get(i)
+			field[string(f.Name())], field[f.JSONName()] = true, true
 		}
 	}
-	slices.Sort(out)
-	return out
-}
-
-// Dictionary lists the names of all fields of definitions, and common ones, in
-// both of their forms.
-func Dictionary(s *schema.Schema) []string {
-	seen := map[string]bool{}
-	if s != nil {
-		for m := range s.Messages() {
-			for i := range m.Fields().Len() {
-				f := m.Fields().Get(i)
-				seen[string(f.Name())], seen[f.JSONName()] = true, true
-			}
+	for e := range s.Enums() {
+		for i := range e.Values().Len() {
+			value[string(e.Values().Get(i).Name())] = true
 		}
 	}
-	for _, n := range commonNames {
-		seen[n], seen[jsonname.Of(n)] = true, true
-	}
-	var out []string
-	for n := range seen {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
+	slices.Sort(types)
+	return slices.Sorted(maps.Keys(field)), slices.Sorted(maps.Keys(value)), types
 }

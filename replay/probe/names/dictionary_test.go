@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-func TestDictionaryHasBothForms(t *testing.T) {
-	words := strings.Join(Dictionary(nil), " ")
+func TestCandidatesHaveBothForms(t *testing.T) {
+	fields, _, _ := Candidates(nil)
+	words := strings.Join(fields, " ")
 	if !strings.Contains(words, "page_size") || !strings.Contains(words, "pageSize") {
 		t.Error(words)
 	}

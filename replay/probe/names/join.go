@@ -56,7 +56,7 @@ func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*nam
 	}
 
 	// Where the counts differ, some field is known by only one of the two.
-	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.IsComplete(path)) {
+	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.Complete[path]) {
 		for k, i := range certain(names, res.Fields, at) {
 			if _, ok := joined[names[k]]; !ok {
 				joined[names[k]] = at[i]

@@ -118,7 +118,7 @@ func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe
 	case a != nil && a.Accepted && !n.goEnd && len(n.known) == 0:
 		return a, starts, errNoName
 	case err == nil && !a.FromParser:
-		return a, starts, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
+		return a, starts, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests, a.Brief())
 	}
 	return a, starts, err
 }
@@ -169,7 +169,7 @@ func (n *namer) enter(name string, a *probe.Answer, as int) []string {
 			n.known = append(n.known, name)
 		}
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests(), a.Quoted())}
+	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests, a.Quoted())}
 	if !slices.ContainsFunc(n.found, func(g namedField) bool { return g.Name == f.Name }) {
 		n.found = append(n.found, f)
 	}
@@ -319,7 +319,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 	if len(n.candidates) == 0 || res.Runtime == probe.GRPCGo {
 		return false, nil
 	}
-	if !n.goEnd && len(n.known) == 0 && !o.AllowExecute && n.c.Remote() {
+	if !n.goEnd && len(n.known) == 0 && !o.AllowExecute && n.c.Remote {
 		res.Note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return false, nil
 	}

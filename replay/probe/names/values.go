@@ -57,14 +57,14 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 			continue
 		}
 		names := n.valuesFor(f)
-		first := n.c.Requests() + 1
+		first := n.c.Requests + 1
 		values, err := n.valuesAmong(ctx, f, names)
 		if err != nil {
 			return err
 		}
 		if len(values) > 0 {
 			f.Values = values
-			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.Requests(), strings.Join(values, ", ")))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.Requests, strings.Join(values, ", ")))
 		}
 		if !n.goEnd {
 			told[f.enum] = append(values, "")[:len(values):len(values)]
@@ -208,7 +208,7 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.
 	}
 	a, err = n.c.AskJSON(ctx, what, body.Bytes())
 	if err == nil && !a.FromParser {
-		err = probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
+		err = probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests, a.Brief())
 	}
 	return a, at, err
 }

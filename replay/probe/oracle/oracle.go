@@ -25,21 +25,11 @@ import (
 // Limits: Options' Budget, Rate and Timeout; an answer is read to 1 MiB.
 // Errors: replay.ErrRefused; of options; ctx's; of the journal.
 func Run(ctx context.Context, o probe.Options) (*probe.Result, error) {
-	c, err := probe.NewClient(&o)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-
-	res := o.NewResult()
-	err = run(ctx, c, &o, res)
-	return res, res.Conclude(c, o.Questions, err)
+	return probe.Run(ctx, &o, es.FirstMessage, ask)
 }
 
-func run(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
-	if err := c.Fingerprint(ctx, res, func() []byte { return es.FirstMessage(c, o) }); err != nil {
-		return err
-	}
+// ask asks by the package for the runtime that answers.
+func ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:
 		err := es.Probe(ctx, c, o, res)

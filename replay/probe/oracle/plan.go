@@ -11,7 +11,6 @@ import (
 
 // A Plan says what a probe would send, before it is known which runtime answers.
 type Plan struct {
-	V       int           `json:"v"`
 	URL     string        `json:"url"`
 	Path    string        `json:"path"`
 	Numbers probe.Numbers `json:"numbers"`
@@ -45,7 +44,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: probe.PathText(all.Path), Numbers: all.Numbers,
+		URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: probe.PathText(all.Path), Numbers: all.Numbers,
 		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: outbound.CheckTarget(all.To, false, nil) != nil,
 		Headers: all.HeaderLines(), Effects: []string{},
 	}

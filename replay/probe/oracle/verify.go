@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"context"
-	"errors"
 
 	"unwire/replay/probe"
 	"unwire/replay/probe/es"
@@ -20,28 +19,11 @@ import (
 //
 // Source: RESEARCH.md#verify
 func Verify(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, error) {
-	if o.Request == nil {
-		return nil, errors.New("probe: no definition to verify")
-	}
-	o.Names = nil
-	c, err := probe.NewClient(&o.Options)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-
-	d, res := o.Definition(), o.NewResult()
-	err = verify(ctx, c, &o, d, res)
-	out := &probe.Verification{V: 1, Method: o.Method, Request: string(o.Request.FullName())}
-	return out, out.Conclude(c, d, res, err)
+	return probe.Verify(ctx, &o, es.FirstVerification, verify)
 }
 
-// verify finds out the runtime, and asks it.
+// verify asks by the package for the runtime that answers.
 func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
-	first := es.FirstVerification(o, d)
-	if err := c.Fingerprint(ctx, res, func() []byte { return first }); err != nil {
-		return err
-	}
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:
 		return es.Verify(ctx, c, o, d, res)
@@ -55,7 +37,6 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 // A VerifyPlan says what Verify would send first, before it is known which
 // runtime answers.
 type VerifyPlan struct {
-	V       int      `json:"v"`
 	URL     string   `json:"url"`
 	Request string   `json:"request"`
 	Fields  int      `json:"fields"`
@@ -82,7 +63,7 @@ func NewVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 		esRequests += "; with protobuf-es 2 one more a text"
 	}
 	return &VerifyPlan{
-		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
+		URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
 		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
 		Steps: []step{
 			{probe.ES1, esRequests, "class and label of every field; text from bytes in protobuf-es 2"},

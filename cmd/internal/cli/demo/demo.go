@@ -111,7 +111,7 @@ func newDemoServer() (*demoServer, error) {
 
 // recordDemo runs the clients through a recorder, and says which ones ran.
 func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, err error) {
-	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile(), Unsearched: new(record.UnsearchedLog)}, rand.Text())
+	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile, Unsearched: new(record.UnsearchedLog)}, rand.Text())
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (cl
 func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, env []string) error {
 	var said bytes.Buffer
 	code, err := launch.Run(ctx, launch.Options{
-		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.Addr, CAFile: rec.CA.CertFile(), ControlToken: rec.Token,
+		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 		Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said,
 	})
 	if err == nil && code != 0 {

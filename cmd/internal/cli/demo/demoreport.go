@@ -14,6 +14,7 @@ import (
 	replaycmd "unwire/cmd/internal/cli/replay"
 	schemacmd "unwire/cmd/internal/cli/schema"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -192,7 +193,7 @@ func (r *demoReport) extracted(context.Context) error {
 			continue
 		}
 		seen[c.Role] = true
-		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, inspect.DirArrow(c.Dir), c.Path, inspect.ReasonLine(c.Reasons, 3)))
+		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, render.DirArrow(c.Dir), c.Path, render.Reasons(c.Reasons, 3)))
 	}
 	return nil
 }
@@ -272,7 +273,7 @@ func (r *demoReport) checked(ctx context.Context) error {
 		return err
 	}
 	r.title("5 CHECKED", "the traffic against proto/")
-	for _, l := range strings.SplitAfter(schemacmd.ReportSummary(report), "; ") {
+	for _, l := range strings.SplitAfter(schematext.CheckSummary(report), "; ") {
 		r.line(r.app.Out, strings.TrimSuffix(strings.TrimSpace(l), ";"))
 	}
 	return nil
@@ -284,7 +285,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	roots, err := app.UpstreamRoots(r.server.server.CAFile())
+	roots, err := app.UpstreamRoots(r.server.server.CAFile)
 	if err != nil {
 		return err
 	}

@@ -15,16 +15,6 @@ import (
 	"unwire/schema"
 )
 
-// A changeLine is a line of `unwire diff --json`.
-type changeLine struct {
-	V int `json:"v"`
-	diff.Change
-	// the path in field names, where a schema is known
-	Name   string `json:"name,omitempty"`
-	OldHex string `json:"old_hex,omitempty"`
-	NewHex string `json:"new_hex,omitempty"`
-}
-
 type DiffFlags struct {
 	json, All, hex, side, series bool
 	volatile                     bool

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -91,11 +92,11 @@ func (p *diffPrinter) change(g ChangeGroup, c diff.Change) error {
 	switch p.f.Format {
 	case "json":
 		c.Path = strings.TrimSpace(g.title + " " + c.Path)
-		line := changeLine{V: 1, Change: c, Name: name}
+		line := contract.Change{Change: c, Name: name}
 		if p.f.hex {
 			line.OldHex, line.NewHex = hex.EncodeToString(c.OldBytes.Data), hex.EncodeToString(c.NewBytes.Data)
 		}
-		return p.app.PrintJSON(line)
+		return p.app.Print(&line)
 	case "tsv":
 		path := strings.TrimSpace(g.title + " " + c.Path)
 		p.rows = append(p.rows, []string{path, string(c.Op), render.ValueText(c.Old), render.ValueText(c.New), c.Ignored, name})

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -20,13 +21,6 @@ import (
 
 // maxSeries bounds the exchanges or messages of a series.
 const maxSeries = 2000
-
-// A variationLine is a line of `unwire diff --series --json`.
-type variationLine struct {
-	V int `json:"v"`
-	diff.Variation
-	Name string `json:"name,omitempty"`
-}
 
 // diffSeries says which paths vary over messages, exchanges, or the exchanges
 // of one method.
@@ -141,7 +135,7 @@ func printSeries(a *app.App, list []diff.Variation, names namer, n int, f DiffFl
 		}
 		fd, name := names.field(v.Path)
 		if f.Format == "json" {
-			if err := a.PrintJSON(variationLine{1, v, name}); err != nil {
+			if err := a.Print(&contract.Variation{Variation: v, Name: name}); err != nil {
 				return err
 			}
 			continue

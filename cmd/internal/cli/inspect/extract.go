@@ -9,19 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 	"unwire/schema"
 )
-
-// A transcriptLine is a line of `unwire extract --json`.
-type transcriptLine struct {
-	V        int   `json:"v"`
-	Exchange int64 `json:"exchange"`
-	*transcript.Transcript
-	Error *failureLine `json:"error,omitempty"` // in place of the transcript's
-}
 
 type extractFlags struct {
 	json, all, parts, follow bool
@@ -158,18 +152,14 @@ func (e *extraction) extract(ctx context.Context, addr app.Address) error {
 func (e *extraction) one(ex *decode.Exchange) error {
 	tr := transcript.Extract(ex, e.options)
 	if e.json {
-		return e.PrintJSON(e.line(ex, tr))
+		return e.Print(contract.NewTranscript(ex.ID, tr, e.defs))
 	}
 	if len(tr.Candidates) == 0 && tr.Error == nil && !e.all {
 		return nil
 	}
 	w := bufio.NewWriter(e.Out)
-	e.printTranscript(w, ex, tr)
+	render.Transcript(e.Out, w, ex, contract.NewTranscript(ex.ID, tr, e.defs), e.top)
 	return w.Flush()
-}
-
-func (e *extraction) line(ex *decode.Exchange, tr *transcript.Transcript) transcriptLine {
-	return transcriptLine{1, ex.ID, tr, newFailureLine(tr.Error, e.defs)}
 }
 
 // appendFile adds data to the end of a file, which it makes if there is none.

@@ -16,6 +16,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode/envelope"
 	"unwire/decode/transcript"
@@ -80,7 +81,7 @@ func TestFollow(t *testing.T) {
 			rec.Chunk(captures.Down, framed(text, step.path...))
 		}
 		for step.want != "" && answer != step.want && lines.Scan() {
-			var l answerLine
+			var l contract.AnswerDelta
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render"
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 )
@@ -35,38 +37,13 @@ prints the rows that differ from the built-in weights, as OLD>NEW.`,
 				}
 			}
 			if asJSON {
-				return a.PrintJSON(w)
+				return a.Print(&contract.Weights{Weights: w})
 			}
-			return printWeights(a, w, built, len(args) == 1)
+			return render.Weights(a.Out, w, built, len(args) == 1)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as a weights file")
 	return cmd
-}
-
-func printWeights(a *app.App, w, built *transcript.Weights, changes bool) error {
-	header := []string{"FEATURE"}
-	for _, r := range w.Roles() {
-		header = append(header, strings.ToUpper(string(r)))
-	}
-	var rows [][]string
-	for _, name := range w.Features() {
-		row := []string{name}
-		differs := false
-		before := built.Row(name)
-		for i, v := range w.Row(name) {
-			cell := fmt.Sprintf("%g", v)
-			if v != before[i] {
-				cell = fmt.Sprintf("%g>%g", before[i], v)
-				differs = true
-			}
-			row = append(row, cell)
-		}
-		if !changes || differs {
-			rows = append(rows, row)
-		}
-	}
-	return a.Out.Table(header, rows)
 }
 
 func extractFitCommand(a *app.App) *cobra.Command {
@@ -104,10 +81,9 @@ which is what to expect of other captures like these.`,
 				return err
 			}
 			if asJSON {
-				return json.NewEncoder(a.Err).Encode(report)
+				return contract.NewEncoder(a.Err).Encode(&contract.WeightsFit{FitReport: report})
 			}
-			a.Say("%d labels of %d roles: right before %.3f, after %.3f, held out %.3f (%d folds); loss %.3f, held out %.3f",
-				report.Labels, report.Roles, report.Before, report.After, report.Held, report.Folds, report.LossBefore, report.LossHeld)
+			a.Say("%s", render.WeightsFit(report))
 			return nil
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode/transcript/follow"
 	"unwire/proto"
@@ -17,15 +18,6 @@ import (
 
 // followEvery is how often what was recorded meanwhile is looked for, and printed.
 const followEvery = 50 * time.Millisecond
-
-// An answerLine is a line of `unwire extract --follow --json`.
-type answerLine struct {
-	V int `json:"v"`
-	// "delta": more of the answer; "reset": what came before was not the answer, and this is
-	Event    string `json:"event"`
-	Exchange int64  `json:"exchange"`
-	Delta    string `json:"delta"`
-}
 
 // following prints answers while they are recorded.
 func (e *extraction) following(ctx context.Context, addr app.Address) error {
@@ -128,18 +120,18 @@ func (f *follower) print(u *follow.Update) error {
 		return nil
 	}
 	if f.json {
-		line := answerLine{1, "delta", u.Exchange.ID, u.More}
+		line := &contract.AnswerDelta{Event: "delta", Exchange: u.Exchange.ID, Delta: u.More}
 		if u.Reset {
 			line.Event = "reset"
 		}
-		return f.PrintJSON(line)
+		return f.Print(line)
 	}
 	more := u.More
 	if f.last != u.Exchange.ID {
 		if f.last != 0 {
 			fmt.Fprintln(f.Out)
 		}
-		f.Say("#%d %s", u.Exchange.ID, term.Clean(callName(u.Exchange)))
+		f.Say("#%d %s", u.Exchange.ID, term.Clean(u.Exchange.CallName()))
 		if f.last = u.Exchange.ID; !u.Reset && u.Before != "" {
 			more = "… " + more
 		}
@@ -161,7 +153,7 @@ func (f *follower) end(u *follow.Update) error {
 	}
 	ex, tr := u.Exchange, u.Transcript
 	if f.json {
-		return f.PrintJSON(f.line(ex, tr))
+		return f.Print(contract.NewTranscript(ex.ID, tr, f.defs))
 	}
 	if f.last == ex.ID && tr.Answer != "" && !strings.HasSuffix(tr.Answer, "\n") {
 		fmt.Fprintln(f.Out)

@@ -139,7 +139,7 @@ func remember(ctx context.Context, a *app.App, store *store.Store, r captures.Re
 		if errors.Is(err, captures.ErrInUse) {
 			why = "it is being recorded to"
 		}
-		a.Say("unwire: the reading holds for this once, %s does not keep it: %s", term.Clean(store.Path()), term.Clean(why))
+		a.Say("unwire: the reading holds for this once, %s does not keep it: %s", term.Clean(store.Path), term.Clean(why))
 	}
 }
 

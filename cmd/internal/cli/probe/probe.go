@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
+	"unwire/decode"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
@@ -198,9 +202,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	if o.Numbers, err = parseRanges(f.fields); err != nil {
 		return nil, err
 	}
-	switch o.Protocol {
-	case probe.Auto, probe.ConnectUnary, probe.ConnectStream, probe.GRPC, probe.GRPCWeb:
-	default:
+	if !o.Protocol.IsKnown() {
 		return nil, app.Usagef("--protocol wants connect-unary, connect-stream, grpc or grpc-web, not %q", f.protocol)
 	}
 	if f.from == "" {
@@ -231,11 +233,24 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replayc
 	}
 	defer store.Close() //nolint:errcheck // it was only read
 	if o.To == nil {
-		if o.To, err = probe.TargetOf(ctx, store, addr.Exchange); err != nil {
+		if o.To, err = targetOf(ctx, store, addr.Exchange); err != nil {
 			return err
 		}
 	}
 	return replaycmd.Refusal(o.FromCapture(ctx, store, addr.Exchange, reach.Options))
+}
+
+// targetOf is the server that an exchange was captured from.
+func targetOf(ctx context.Context, src captures.Source, id int64) (*url.URL, error) {
+	ex, err := decode.Decode(ctx, src, id, decode.Options{})
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(ex.URL)
+	if err != nil {
+		return nil, fmt.Errorf("probe: exchange %d: %w", id, err)
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
 // parseRanges reads numbers and ranges of them, such as 1-1100,536870911.
@@ -258,7 +273,7 @@ func parseRanges(s string) ([]probe.Range, error) {
 
 func printProbePlan(a *app.App, p *oracle.Plan, asJSON bool) error {
 	if asJSON {
-		return a.PrintJSON(p)
+		return a.Print(&contract.ProbePlan{Plan: p})
 	}
 	_, err := fmt.Fprint(a.Out, p.Text())
 	return err
@@ -276,7 +291,7 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 	}
 	switch {
 	case f.json:
-		if err := a.PrintJSON(r); err != nil {
+		if err := a.Print(&contract.ProbeResult{Result: r}); err != nil {
 			return err
 		}
 	default:

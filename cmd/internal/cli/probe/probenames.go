@@ -35,7 +35,8 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 			return err
 		}
 		if o.Names = append(o.Names, words...); words == nil {
-			o.Names = append(o.Names, names.Dictionary(s)...)
+			fields, _, _ := names.Candidates(s)
+			o.Names = append(o.Names, fields...)
 		}
 	}
 	for _, source := range f.values {
@@ -44,8 +45,8 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 			return err
 		}
 		if o.Values = append(o.Values, words...); s != nil {
-			o.Values = append(o.Values, names.ValuesOf(s)...)
-			o.Types = append(o.Types, names.TypesOf(s)...)
+			_, values, types := names.Candidates(s)
+			o.Values, o.Types = append(o.Values, values...), append(o.Types, types...)
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	xterm "golang.org/x/term"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/trust"
 	"unwire/mitm/ca"
 )
@@ -52,17 +53,12 @@ func showCA(a *app.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	cert := ca.Certificate()
+	cert := ca.Certificate
 	print := fmt.Sprintf("%x", sha256.Sum256(cert.Raw))
 	if asJSON {
-		return a.PrintJSON(struct {
-			V        int    `json:"v"`
-			File     string `json:"file"`
-			SHA256   string `json:"sha256"`
-			NotAfter string `json:"not_after"`
-		}{1, ca.CertFile(), print, cert.NotAfter.Format("2006-01-02")})
+		return a.Print(&contract.CA{File: ca.CertFile, SHA256: print, NotAfter: cert.NotAfter.Format("2006-01-02")})
 	}
-	fmt.Fprintf(a.Out, "%s\n", ca.CertFile())
+	fmt.Fprintf(a.Out, "%s\n", ca.CertFile)
 	a.Say("SHA-256 %s, valid until %s", print, cert.NotAfter.Format("2006-01-02"))
 	return nil
 }
@@ -82,7 +78,7 @@ func caExportCommand(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cert := trust.Cert{Certificate: ca.Certificate(), File: ca.CertFile()}
+			cert := trust.Cert{Certificate: ca.Certificate, File: ca.CertFile}
 			if format == "der" {
 				return a.WriteBinary(cert.Raw, out)
 			}
@@ -137,7 +133,7 @@ func changeStores(ctx context.Context, a *app.App, f storeFlags) error {
 	if err != nil {
 		return err
 	}
-	cert := trust.Cert{Certificate: ca.Certificate(), File: ca.CertFile()}
+	cert := trust.Cert{Certificate: ca.Certificate, File: ca.CertFile}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return app.Fail(app.ExitInput, err, "set HOME")

@@ -283,7 +283,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv []string) (int, error) {
 	scheme := "http://"
 	if f.json {
-		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile()}); err != nil {
+		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile}); err != nil {
 			return 0, err
 		}
 	}
@@ -298,7 +298,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv 
 		// Signals go to the command, and the recording ends when the command does.
 		defer a.Signals.ChildRuns()()
 		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
-			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile(), ControlToken: rec.Token,
+			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})
 		if err != nil {
@@ -323,16 +323,8 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 	a.Say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
 	if json {
 		// stdout may be gone: the traffic goes on
-		_ = a.PrintJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused})
+		_ = a.Print(&contract.RouteConflict{Event: "route-conflict", Port: c.Port, To: c.To, Refused: c.Refused})
 	}
-}
-
-type routeConflictEvent struct {
-	V       int    `json:"v"`
-	Event   string `json:"event"`
-	Port    int    `json:"port"`
-	To      string `json:"to"`
-	Refused string `json:"refused"`
 }
 
 func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
@@ -342,9 +334,9 @@ func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
 		return
 	}
 	a.Say("proxy  http://%s", rec.Addr)
-	a.Say("CA     %s", rec.CA.CertFile())
+	a.Say("CA     %s", rec.CA.CertFile)
 	a.Say("SOCKS  socks5h://%s", rec.Addr)
-	a.Say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.Addr, rec.CA.CertFile())
+	a.Say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.Addr, rec.CA.CertFile)
 }
 
 // DrainTime is how long running streams may go on when recording ends.
@@ -395,17 +387,10 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, r
 		return n, err
 	}
 	if f.json {
-		return n, a.PrintJSON(struct {
-			V          int      `json:"v"`
-			Event      string   `json:"event"`
-			File       string   `json:"file"`
-			Exchanges  int      `json:"exchanges"`
-			Incomplete int      `json:"incomplete"`
-			Files      []string `json:"files"`
-
-			UnsearchedExchanges int   `json:"unsearched_exchanges"`
-			UnsearchedBytes     int64 `json:"unsearched_bytes"`
-		}{1, "ended", f.Out, n, unfinished, files, f.Unsearched.exchanges, f.Unsearched.bytes})
+		return n, a.Print(&contract.Ended{
+			Event: "ended", File: f.Out, Exchanges: n, Incomplete: unfinished, Files: files,
+			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
+		})
 	}
 	where := f.Out
 	if len(files) > 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/doctor"
 )
 
@@ -42,13 +43,7 @@ func runDoctor(ctx context.Context, a *app.App, asJSON bool) error {
 			rows = append(rows, []string{statusWord(a, c.Status), c.Name, c.What, c.Do})
 			continue
 		}
-		err := a.PrintJSON(struct {
-			V      int           `json:"v"`
-			Check  string        `json:"check"`
-			Status doctor.Status `json:"status"`
-			What   string        `json:"what"`
-			Do     string        `json:"do,omitempty"`
-		}{1, c.Name, c.Status, c.What, c.Do})
+		err := a.Print(&contract.Check{Check: c.Name, Status: string(c.Status), What: c.What, Do: c.Do})
 		if err != nil {
 			return err
 		}

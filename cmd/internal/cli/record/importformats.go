@@ -12,6 +12,7 @@ import (
 	"unwire/captures/jsonl"
 	"unwire/captures/transfer"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 )
 
@@ -43,23 +44,9 @@ func exchangeImporter(read func(context.Context, io.Reader, captures.Target) (tr
 	}
 }
 
-// A reportLine is the last line of `unwire import --json`.
-type reportLine struct {
-	V         int      `json:"v"`
-	Event     string   `json:"event"`
-	Exchanges int      `json:"exchanges"`
-	Skipped   int      `json:"skipped"`
-	Problems  []string `json:"problems"`
-	More      int      `json:"more_problems"`
-}
-
 func printImported(a *app.App, rep transfer.Report, asJSON bool) error {
 	if asJSON {
-		l := reportLine{V: 1, Event: "imported", Exchanges: rep.Exchanges, Skipped: rep.Skipped, Problems: rep.Problems, More: rep.More}
-		if l.Problems == nil {
-			l.Problems = []string{}
-		}
-		return a.PrintJSON(l)
+		return a.Print(contract.NewImported(rep))
 	}
 	for _, p := range rep.Problems {
 		a.Say("unwire: %s", term.Clean(p))

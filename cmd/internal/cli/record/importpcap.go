@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures/pcap"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 )
 
 // maxConnectionRows is how many connections a table lists; --json lists all.
@@ -24,14 +25,14 @@ func importPackets(ctx context.Context, a *app.App, j importJob) error {
 		Connection: func(c pcap.Connection) {
 			switch {
 			case j.asJSON:
-				printErr = errors.Join(printErr, a.PrintJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
+				printErr = errors.Join(printErr, a.Print(contract.NewConnection(c)))
 			case len(conns) < maxConnectionRows:
 				conns = append(conns, c)
 			}
 		},
 	})
 	if j.asJSON {
-		printErr = errors.Join(printErr, a.PrintJSON(importedLine{V: 1, Event: "imported", Summary: sum}))
+		printErr = errors.Join(printErr, a.Print(contract.NewImportedPackets(sum)))
 	} else if len(conns) > 0 {
 		printErr = connectionTable(a, conns)
 	}
@@ -43,18 +44,6 @@ func importPackets(ctx context.Context, a *app.App, j importJob) error {
 		return app.Fail(app.ExitFinding, errors.New("no exchange could be read"), "")
 	}
 	return printErr
-}
-
-type connectionLine struct {
-	V     int    `json:"v"`
-	Event string `json:"event"`
-	pcap.Connection
-}
-
-type importedLine struct {
-	V     int    `json:"v"`
-	Event string `json:"event"`
-	pcap.Summary
 }
 
 func readKeyLog(keys *pcap.KeyLog, name string) error {

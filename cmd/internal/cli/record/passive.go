@@ -15,6 +15,7 @@ import (
 	"unwire/captures/pcapng"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/leftover"
 	"unwire/mitm/launch"
 )
@@ -128,7 +129,7 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 		}
 		switch {
 		case f.json:
-			printErr = errors.Join(printErr, a.PrintJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
+			printErr = errors.Join(printErr, a.Print(contract.NewConnection(c)))
 		case len(c.Undecoded)+len(c.Gaps) > 0 && len(undecoded) < maxConnectionRows:
 			undecoded = append(undecoded, c)
 		}
@@ -137,7 +138,7 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 		return err
 	}
 	if f.json {
-		if err := a.PrintJSON(importedLine{V: 1, Event: "imported", Summary: sum}); err != nil {
+		if err := a.Print(contract.NewImportedPackets(sum)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 )
 
 // reverseURL reads an origin to stand in front of.
@@ -46,16 +47,9 @@ func sayReverse(a *app.App, rec *Recorder, json bool) error {
 			a.Say("http://%s stands in front of %s", l.addr, l.origin)
 			continue
 		}
-		if err := a.PrintJSON(alsoEvent{1, "also", "http://" + l.addr, l.origin.String()}); err != nil {
+		if err := a.Print(&contract.Also{Event: "also", URL: "http://" + l.addr, Origin: l.origin.String()}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-type alsoEvent struct {
-	V      int    `json:"v"`
-	Event  string `json:"event"`
-	URL    string `json:"url"`
-	Origin string `json:"origin"`
 }

@@ -107,7 +107,7 @@ func tryTransparent(ctx context.Context) error {
 	}
 	nothing := func(net.Listener) {} // nothing connects
 	code, err := runTransparent(ctx, launch.Options{
-		Argv: []string{self, "--version"}, CAFile: ca.CertFile(), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+		Argv: []string{self, "--version"}, CAFile: ca.CertFile, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
 	}, nothing)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit status %d", code)

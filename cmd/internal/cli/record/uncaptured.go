@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/decode"
 	"unwire/decode/search"
 	"unwire/proto"
@@ -127,12 +128,7 @@ func (w *endpointWatch) report(ex *captures.Exchange, endpoints []*url.URL) {
 		w.known[key] = true
 		origin := u.Scheme + "://" + u.Host
 		if w.json {
-			_ = w.app.PrintJSON(struct {
-				V        int    `json:"v"`
-				Event    string `json:"event"`
-				URL      string `json:"url"`
-				Exchange int64  `json:"exchange"`
-			}{1, "uncaptured", origin, ex.ID})
+			_ = w.app.Print(&contract.Uncaptured{Event: "uncaptured", URL: origin, Exchange: ex.ID})
 			continue
 		}
 		w.app.Say("unwire: hint: in exchange %d the server names %s, which is not captured: add --also %s", ex.ID, origin, origin)

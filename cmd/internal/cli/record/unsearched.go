@@ -7,6 +7,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 )
 
 // An UnsearchedLog counts what a recording could not search for secrets.
@@ -15,14 +16,6 @@ type UnsearchedLog struct {
 	announced bool
 	exchanges int
 	bytes     int64
-}
-
-// An unsearchedEvent is the event "unsearched" of `unwire capture --json`.
-type unsearchedEvent struct {
-	V        int    `json:"v"`
-	Event    string `json:"event"`
-	Exchange int64  `json:"exchange"`
-	Reason   string `json:"reason"`
 }
 
 // report returns what a capture calls with what it could not search. It says so
@@ -44,7 +37,7 @@ func (l *UnsearchedLog) report(a *app.App, json bool) func(captures.Exchange, []
 		l.announced = true
 		if json {
 			// a broken pipe is reported at the end
-			_ = a.PrintJSON(unsearchedEvent{1, "unsearched", ex.ID, runs[0].Reason})
+			_ = a.Print(&contract.Unsearched{Event: "unsearched", Exchange: ex.ID, Reason: runs[0].Reason})
 			return
 		}
 		a.Say("unwire: exchange %d: %s is recorded, but cannot be searched for secrets: exports and 'unwire redact' leave it out", ex.ID, runs[0].Reason)

@@ -13,27 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay/credential"
 )
-
-// A credentialLine is a line of `unwire credentials --json`.
-type credentialLine struct {
-	V         int    `json:"v"`
-	Reference string `json:"reference"`
-	What      string `json:"what"` // "token", "API key"
-	// "found", "missing", "expired", "expiring" (too soon to be sent)
-	State    string   `json:"state"`
-	From     string   `json:"from"` // where it is; "" if it is nowhere
-	Expires  string   `json:"expires"`
-	Issuer   string   `json:"issuer"`
-	Audience []string `json:"audience"`
-	// that it may be sent to; empty: those that --allow-host names
-	Hosts []string `json:"hosts"`
-	Error string   `json:"error"`
-}
 
 func credentialsCommand(a *app.App) *cobra.Command {
 	var asJSON bool
@@ -47,14 +33,14 @@ for, and which hosts it may be sent to. No value is shown, and nothing is sent.
   env:NAME                  an environment variable with the token
   keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
                             the Secret Service on Linux, the Credential Manager on Windows
-  cursor                    what Cursor's CLI has stored; for *.cursor.sh and loopback only
+` + storedCredentials(proto.Profile()) + `
   FILE, file:FILE           secrets, NAME: value a line, mode 0600
 
 Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY),
 and what the clients that it knows have stored.
 A token with less than a minute left is not sent, and is told as expiring. The exit
 status is 4 where a token is expired or expiring, or a named reference does not resolve.`,
-		Example: "  unwire credentials\n  unwire credentials cursor keyring:my-service/me",
+		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return credentials(a, args, asJSON)
 		},
@@ -63,22 +49,28 @@ status is 4 where a token is expired or expiring, or a named reference does not 
 	return cmd
 }
 
+// storedCredentials is the line of the help about what a profile's client has stored.
+func storedCredentials(p *profile.Profile) string {
+	client := strings.ToUpper(p.Name[:1]) + p.Name[1:]
+	return fmt.Sprintf("  %-24s  what %s's CLI has stored; for %s and loopback only", p.Name, client, strings.Join(p.Hosts, ", "))
+}
+
 func credentials(a *app.App, refs []string, asJSON bool) error {
 	named := len(refs) > 0
 	if !named {
 		refs = []string{"env:" + credential.EnvToken, proto.Profile().Name}
 	}
 	missing, useless := false, false
-	var lines []credentialLine
+	var lines []contract.Credential
 	for _, ref := range refs {
 		found := credentialLines(ref, time.Now())
-		missing = missing || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State == stateMissing })
-		useless = useless || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State == stateExpired || l.State == stateExpiring })
+		missing = missing || slices.ContainsFunc(found, func(l contract.Credential) bool { return l.State == stateMissing })
+		useless = useless || slices.ContainsFunc(found, func(l contract.Credential) bool { return l.State == stateExpired || l.State == stateExpiring })
 		lines = append(lines, found...)
 	}
 	if asJSON {
 		for _, l := range lines {
-			if err := a.PrintJSON(l); err != nil {
+			if err := a.Print(&l); err != nil {
 				return err
 			}
 		}
@@ -117,17 +109,17 @@ const (
 )
 
 // credentialLines says what is behind a reference.
-func credentialLines(ref string, now time.Time) []credentialLine {
-	line := credentialLine{V: 1, Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
+func credentialLines(ref string, now time.Time) []contract.Credential {
+	line := contract.Credential{Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
 	if ref == proto.Profile().Name {
 		line.Hosts = proto.Profile().Hosts
 	}
 	c, err := credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(ref)
 	if err != nil {
 		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), credential.ErrCredentials.Error()+": ")
-		return []credentialLine{line}
+		return []contract.Credential{line}
 	}
-	var lines []credentialLine
+	var lines []contract.Credential
 	if t, from, ok := c.Token(); ok {
 		line.State, line.From, line.Issuer = stateFound, from, t.Issuer
 		if t.Audience != nil {
@@ -144,7 +136,7 @@ func credentialLines(ref string, now time.Time) []credentialLine {
 		lines = append(lines, line)
 	}
 	if from, ok := c.HasKey(); ok {
-		key := credentialLine{V: 1, Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
+		key := contract.Credential{Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
 		lines = append(lines, key)
 	}
 	if len(lines) == 0 {

@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/inspect"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay"
@@ -101,7 +102,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
 	f.resultFlags(cmd)
-	cmd.AddCommand(replaySuiteCommand(a), replayVerifyCommand(a))
+	cmd.AddCommand(suiteCommand(a), verifyCommand(a))
 	return cmd
 }
 
@@ -161,7 +162,7 @@ func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, e
 	}
 	switch {
 	case f.dryRun && f.json:
-		return true, a.PrintJSON(plan)
+		return true, a.Print(&contract.ReplayPlan{Description: plan})
 	case f.dryRun:
 		return true, printPlan(a.Out, plan, f.Live)
 	case f.Live && plan.Refusal == "":
@@ -314,7 +315,7 @@ func comparisonStatus(r *replay.Result) error {
 
 func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
 	if f.json {
-		return a.PrintJSON(r)
+		return a.Print(&contract.ReplayResult{Result: r})
 	}
 	fmt.Fprintln(a.Out, a.Out.Bold(ComparisonLine(r)))
 	for _, d := range r.Details {

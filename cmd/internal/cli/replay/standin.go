@@ -99,11 +99,11 @@ func ShutdownStandin(a *app.App, srv *standin.Server) {
 
 func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken bool) error {
 	if asJSON {
-		return a.Print(&contract.Listening{Event: "listening", URL: url, CA: srv.CAFile()})
+		return a.Print(&contract.Listening{Event: "listening", URL: url, CA: srv.CAFile})
 	}
 	fmt.Fprintf(a.Out, "%s\n", url)
 	a.Say("stand-in at %s; Ctrl-C ends it", url)
-	a.Say("CA  %s", srv.CAFile())
+	a.Say("CA  %s", srv.CAFile)
 	if wantsToken {
 		a.Say("it wants the bearer token of %s", standinTokenVar)
 	}

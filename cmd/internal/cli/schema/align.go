@@ -1,14 +1,10 @@
 package schemacmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +12,8 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/term"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/align"
@@ -109,7 +106,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		a.Say("not the same data in both, so only what is unmistakable counts: %s", s)
 	}
 	sayUnpaired(a, unpaired, f.all)
-	a.Say("%s joined, %s, from %s of messages", app.Counted(len(report.Joins), "field"), app.Counted(len(report.Doubts), "doubt"), app.Counted(report.Pairs, "pair"))
+	a.Say("%s", schematext.AlignmentSummary(report))
 	return damage
 }
 
@@ -130,56 +127,23 @@ func sayUnpaired(a *app.App, list []align.Unpaired, all bool) {
 		if u.Why == "" && !all {
 			continue
 		}
-		why := u.Why
-		if why == "" {
-			why = "no counterpart"
-		}
-		a.Say("%s: %s in protobuf and %d in JSON: %s", u.Method, app.Counted(u.Proto, "call"), u.JSON, why)
+		a.Say("%s", schematext.Unpaired(u))
 	}
 }
 
 func printAlignment(a *app.App, r *align.Report, asJSON bool) error {
 	if asJSON {
 		for _, j := range r.Joins {
-			if err := a.PrintJSON(j); err != nil {
+			if err := a.Print(&contract.FieldJoin{Join: j}); err != nil {
 				return err
 			}
 		}
 		for _, d := range r.Doubts {
-			if err := a.PrintJSON(d); err != nil {
+			if err := a.Print(&contract.FieldDoubt{Doubt: d}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	rows := make([][]string, 0, len(r.Joins)+len(r.Doubts))
-	for _, j := range r.Joins {
-		typ := j.Type
-		if j.Label == "repeated" {
-			typ = "repeated " + typ
-		}
-		rows = append(rows, []string{
-			j.Message, strconv.FormatUint(j.Number, 10), term.Clean(j.Name), term.Clean(j.JSONName), typ,
-			strings.Join(j.Alternatives, ", "), term.Clean(enumText(j.Enum)), strconv.Itoa(j.Pairs),
-		})
-	}
-	for _, d := range r.Doubts {
-		numbers := make([]string, len(d.Numbers))
-		for i, n := range d.Numbers {
-			numbers[i] = strconv.FormatUint(n, 10)
-		}
-		rows = append(rows, []string{d.Message, strings.Join(numbers, ", "), "?", term.Clean(strings.Join(d.Names, ", ")), "", term.Clean(d.Settle), "", ""})
-	}
-	return a.Out.Wide([]string{"MESSAGE", "NUMBER", "NAME", "JSON NAME", "TYPE", "OR", "VALUES", "PAIRS"}, rows)
-}
-
-// enumText lists an enum's values by number.
-func enumText(values map[string]int32) string {
-	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
-		return cmp.Or(cmp.Compare(values[a], values[b]), strings.Compare(a, b))
-	})
-	for i, n := range names {
-		names[i] = fmt.Sprintf("%d %s", values[n], n)
-	}
-	return strings.Join(names, ", ")
+	return schematext.Alignment(a.Out, r)
 }

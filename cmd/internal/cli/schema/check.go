@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
 	"unwire/proto"
 	"unwire/schema"
@@ -93,11 +92,13 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	}
 	switch {
 	case f.html == "-":
-		a.Say("%s", ReportSummary(report))
+		a.Say("%s", schematext.CheckSummary(report))
 	case f.json:
-		err = report.WriteJSON(a.Out)
+		err = a.Print(&contract.SchemaCheck{Report: report})
 	default:
-		err = printReport(a, report)
+		if err = schematext.Check(a.Out, report); err == nil {
+			a.Say("%s", schematext.CheckSummary(report))
+		}
 	}
 	switch {
 	case err != nil || damage != nil:
@@ -106,6 +107,20 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nothingChecked(report, exchanges)
+}
+
+// writeCheckPage writes a report as a page to a file, or to stdout for "-".
+func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.Schema, r *check.Report, inputs []string) error {
+	page, err := schematext.NewCheckPage(ctx, r, inputs, defs, func(ctx context.Context, addresses []string, do func(string, *decode.Exchange, *decode.Frame)) error {
+		return readCleanFrames(ctx, defs, addresses, do)
+	})
+	if err != nil {
+		return err
+	}
+	if name == "-" {
+		return page.Write(a.Out)
+	}
+	return app.WholeFile(name, app.ForOwner, page.Write)
 }
 
 func readAllowance(a *app.App, name string) (*check.Allowance, error) {
@@ -181,132 +196,4 @@ func checkCapture(ctx context.Context, k *check.Checker, name string, onExchange
 	}
 	defer store.Close()
 	return k.AddCapture(ctx, store, addr.Exchange, addr.Part, onExchange)
-}
-
-func methodRows(r *check.Report) [][]string {
-	rows := make([][]string, len(r.Methods))
-	for i, m := range r.Methods {
-		typ := m.Type
-		if typ == "" {
-			typ = "(unknown method)"
-		}
-		rows[i] = []string{
-			m.Service + "/" + m.RPC, render.Arrow(direction(m.Dir)), typ,
-			fmt.Sprintf("%d of %d", m.Decoded, m.Frames), percent(m.BytesExplained, m.Bytes),
-		}
-	}
-	return rows
-}
-
-func printReport(a *app.App, r *check.Report) error {
-	if err := a.Out.Table([]string{"METHOD", "DIR", "TYPE", "DECODED", "BYTES EXPLAINED"}, methodRows(r)); err != nil {
-		return err
-	}
-	if err := printTypes(a, r); err != nil {
-		return err
-	}
-	var rows [][]string
-	for _, u := range r.Unknown {
-		rows = append(rows, []string{findingWord("unknown", u.Allowed), u.Message, fieldLabel(u.Number, u.Name), fmt.Sprintf("%s (p %.2f)", u.Kind, u.P), strconv.Itoa(u.Seen), someFrames(u.Frames)})
-	}
-	for _, c := range r.Contradicted {
-		rows = append(rows, []string{findingWord("contradicted", c.Allowed), c.Message, fieldLabel(c.Number, c.Name), c.Reason, strconv.Itoa(c.Seen), someFrames(c.Frames)})
-	}
-	for _, m := range r.UnknownMethods {
-		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", strconv.Itoa(m.Count), someFrames(m.Frames)})
-	}
-	if len(rows) > 0 {
-		fmt.Fprintln(a.Out)
-		if err := a.Out.Table([]string{"FINDING", "MESSAGE", "FIELD", "WHAT", "SEEN", "FRAMES"}, rows); err != nil {
-			return err
-		}
-	}
-	a.Say("%s", ReportSummary(r))
-	return nil
-}
-
-// printTypes prints how much was seen of each message type.
-func printTypes(a *app.App, r *check.Report) error {
-	if len(r.Messages) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.Out)
-	return a.Out.Table([]string{"MESSAGE", "SEEN", "FIELDS SEEN", "NEVER SEEN"}, typeRows(r))
-}
-
-func typeRows(r *check.Report) [][]string {
-	rows := make([][]string, len(r.Messages))
-	for i, m := range r.Messages {
-		rows[i] = []string{m.Message, strconv.Itoa(m.Seen), fmt.Sprintf("%d of %d", m.FieldsSeen, m.Fields), someNumbers(m.NeverSeen)}
-	}
-	return rows
-}
-
-// someNumbers lists up to a dozen numbers.
-func someNumbers(list []int32) string {
-	const most = 12
-	words := make([]string, min(len(list), most))
-	for i := range words {
-		words[i] = strconv.Itoa(int(list[i]))
-	}
-	if len(list) > most {
-		words = append(words, "…")
-	}
-	return strings.Join(words, " ")
-}
-
-func findingWord(what string, allowed bool) string {
-	if allowed {
-		return "(known) " + what
-	}
-	return what
-}
-
-// ReportSummary says a report in one line.
-func ReportSummary(r *check.Report) string {
-	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
-		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
-	if n := len(r.UnknownMethods); n > 0 {
-		s += ", " + app.Counted(n, "unknown method")
-	}
-	if n := r.AllowedFindings(); n > 0 {
-		s += fmt.Sprintf("; %d of these known", n)
-	}
-	return s
-}
-
-func direction(word string) captures.Direction {
-	if word == captures.Up.String() {
-		return captures.Up
-	}
-	return captures.Down
-}
-
-func fieldLabel(number int32, name string) string {
-	switch {
-	case number == 0:
-		return name
-	case name == "":
-		return strconv.Itoa(int(number))
-	}
-	return fmt.Sprintf("%d %s", number, name)
-}
-
-// someFrames names up to three frames.
-func someFrames(frames []string) string {
-	if len(frames) > 3 {
-		return strings.Join(frames[:3], " ") + " …"
-	}
-	return strings.Join(frames, " ")
-}
-
-// percent is part of whole, rounded so that only all of it is 100 %.
-func percent(part, whole int64) string {
-	switch {
-	case whole == 0:
-		return "-"
-	case part == whole:
-		return "100 %"
-	}
-	return fmt.Sprintf("%.1f %%", min(99.9, 100*float64(part)/float64(whole)))
 }

@@ -9,16 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/schema"
 	"unwire/schema/compare"
 )
 
-// outdated is what a line of `unwire drift` says of definitions that still are
-// as the old version is.
-const outdated = "outdated"
-
 func driftCommand(a *app.App) *cobra.Command {
-	var f schemaDiffFlags
+	var f diffFlags
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "drift OLD NEW",
@@ -41,7 +38,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 			"  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md",
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return drift(cmd.Context(), a, args[0], args[1], dir, f)
+			return runDrift(cmd.Context(), a, args[0], args[1], dir, f)
 		},
 	}
 	f.addTo(cmd)
@@ -49,7 +46,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 	return cmd
 }
 
-func drift(ctx context.Context, a *app.App, before, after, dir string, f schemaDiffFlags) error {
+func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diffFlags) error {
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
 	}
@@ -84,7 +81,7 @@ func driftHint(err error) string {
 
 // markOutdated says of each change whether our definitions are still as the old
 // version is: whether they differ from the new one in the same way.
-func markOutdated(lines []schemaChangeLine, ours, now *schema.Schema) int {
+func markOutdated(lines []contract.SchemaChange, ours, now *schema.Schema) int {
 	type key struct {
 		change        compare.ChangeKind
 		kind          compare.ElementKind
@@ -97,7 +94,7 @@ func markOutdated(lines []schemaChangeLine, ours, now *schema.Schema) int {
 	n := 0
 	for i, l := range lines {
 		if open[key{l.Change.Change, l.Kind, l.Element, l.New}] {
-			lines[i].Proto = outdated
+			lines[i].Proto = contract.Outdated
 			n++
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -17,6 +16,8 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
@@ -24,24 +25,6 @@ import (
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
-
-func schemaCommand(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
-					fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), schemaExtractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
-	cmd.AddCommand(schemaDiffCommand(a), schemaPrintCommand(a), schemaLsCommand(a), schemaFindCommand(a), schemaRefsCommand(a))
-	return cmd
-}
 
 type inferFlags struct {
 	raw                      bool
@@ -218,7 +201,15 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return check.WriteProposals(w, list) }
+	write := func(w io.Writer) error {
+		lines := contract.NewEncoder(w)
+		for _, p := range list {
+			if err := lines.Encode(&contract.FieldProposal{Proposal: p}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if f.out == "" || f.out == "-" {
 		err = write(a.Out)
 	} else {
@@ -255,18 +246,9 @@ func expandLists(a *app.App, inputs []string) ([]string, error) {
 
 // writeInferred writes the definitions to a file, a folder, or stdout.
 func writeInferred(a *app.App, in *infer.Inferred, out string) error {
-	paths := slices.Sorted(maps.Keys(in.Files))
 	switch {
 	case out == "" || out == "-":
-		for i, p := range paths {
-			if len(paths) > 1 {
-				fmt.Fprintf(a.Out, "%s// ---- %s\n", strings.Repeat("\n", min(i, 1)), p)
-			}
-			if _, err := a.Out.Write([]byte(in.Files[p])); err != nil {
-				return err
-			}
-		}
-		return nil
+		return schematext.Inferred(a.Out, in)
 	case strings.HasSuffix(out, ".proto"):
 		text, err := in.Text()
 		if err != nil {
@@ -274,7 +256,7 @@ func writeInferred(a *app.App, in *infer.Inferred, out string) error {
 		}
 		return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(in.Files)) {
 		file := filepath.Join(out, filepath.FromSlash(p))
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			return err

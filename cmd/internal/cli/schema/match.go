@@ -1,18 +1,17 @@
 package schemacmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
@@ -166,23 +165,12 @@ func sayNoTarget(a *app.App, ts *match.Targets, path string) error {
 	return app.Fail(app.ExitFinding, nil, "")
 }
 
-// A matchLine is a line of `unwire schema match --json`.
-type matchLine struct {
-	V int `json:"v"`
-	// the message that has the field, or the method with its direction; "" with --raw
-	Target  string   `json:"target"`
-	Path    string   `json:"path"`    // below it; "" for all of a frame
-	Message string   `json:"message"` // the best candidate's, if there is a match
-	Frames  []string `json:"frames"`  // the first of them
-	*match.Result
-}
-
 func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targets) error {
 	fits, first := false, true
 	for t, r := range ts.Match(match.New(defs, match.Options{Top: f.top})) {
 		fits = fits || r.Conclusion != match.NoMatch
 		if f.json {
-			if err := a.PrintJSON(matchLine{1, t.In, t.Path, string(r.FullName()), t.Frames, r}); err != nil {
+			if err := a.Print(contract.NewSchemaMatch(t, r)); err != nil {
 				return err
 			}
 			continue
@@ -191,7 +179,11 @@ func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targe
 			fmt.Fprintln(a.Out)
 		}
 		first = false
-		if err := printMatch(a, t, r, f.top); err != nil {
+		a.Say("%s", schematext.MatchSummary(t, r))
+		for _, text := range r.Settle {
+			a.Say("  what would tell: %s", text)
+		}
+		if err := schematext.Match(a.Out, r, f.top); err != nil {
 			return err
 		}
 	}
@@ -199,45 +191,4 @@ func printMatches(a *app.App, f matchFlags, defs *schema.Schema, ts *match.Targe
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
-}
-
-func printMatch(a *app.App, t *match.Target, r *match.Result, top int) error {
-	a.Say("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "messages"),
-		app.Counted(r.Samples, "message"), app.Counted(r.Distinct, "distinct one"), app.Counted(r.Bytes, "byte"), verdictWords(r))
-	var rows [][]string
-	for i, c := range r.Candidates {
-		if i == top {
-			rows = append(rows, []string{strconv.Itoa(c.Rank), fmt.Sprintf("… and %d more", len(r.Candidates)-i), "", "", "", ""})
-			break
-		}
-		rows = append(rows, []string{
-			strconv.Itoa(c.Rank), c.Message, fmt.Sprintf("%.3f", c.P), fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("unknown ", c.Unknown),
-		})
-	}
-	for _, c := range r.Vetoed {
-		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("cannot be: ", c.Vetoes)})
-	}
-	for _, text := range r.Settle {
-		a.Say("  what would tell: %s", text)
-	}
-	return a.Out.Table([]string{"RANK", "MESSAGE", "P", "BITS", "EXPLAINED", "REMARK"}, rows)
-}
-
-func listed(what string, list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return what + strings.Join(list, "; ")
-}
-
-func verdictWords(r *match.Result) string {
-	switch r.Conclusion {
-	case match.Matched:
-		return "it is " + string(r.FullName())
-	case match.Tied:
-		return app.Counted(r.Candidates[0].Ties+1, "type") + " that these messages do not tell apart"
-	case match.NoMatch:
-		return "no known type"
-	}
-	return fmt.Sprintf("undecided, %s possible", app.Counted(r.Possible, "type"))
 }

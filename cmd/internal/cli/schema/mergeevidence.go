@@ -26,7 +26,7 @@ read twice without harm.`,
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema merge-evidence: missing argument EVIDENCE"), "usage: "+cmd.UseLine())
 			}
-			return mergeEvidence(cmd.Context(), a, args, out, pkg)
+			return runMergeEvidence(cmd.Context(), a, args, out, pkg)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default: stdout)")
@@ -34,7 +34,7 @@ read twice without harm.`,
 	return cmd
 }
 
-func mergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg string) error {
+func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg string) error {
 	inputs, err := expandLists(a, inputs)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@
 package schemacmd
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
@@ -15,4 +17,22 @@ func Commands(a *app.App) []*cobra.Command {
 		alignCommand(a),
 		driftCommand(a),
 	}
+}
+
+func schemaCommand(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
+					fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), extractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
+	cmd.AddCommand(diffCommand(a), printCommand(a), lsCommand(a), findCommand(a), refsCommand(a))
+	return cmd
 }

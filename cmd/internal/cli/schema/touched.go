@@ -10,6 +10,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/replay"
+	"unwire/replay/suite"
 	"unwire/schema"
 	"unwire/schema/compare"
 )
@@ -33,8 +34,8 @@ func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) err
 
 // touchSuite has t look at the experiments of a folder. One whose edits cannot be
 // made is told, and left out: its paths may name what is gone.
-func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f schemaDiffFlags, names *schema.Schema) error {
-	files, err := replaycmd.ExperimentFiles(f.suite)
+func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags, names *schema.Schema) error {
+	files, err := suite.Files(f.suite)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f schemaDif
 // touchExperiment has t look at an experiment: the recorded exchange, with the
 // edited request beside the recorded one.
 func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture string, names *schema.Schema) error {
-	x, capture, err := replaycmd.ReadExperiment(file, capture)
+	x, capture, err := suite.Read(file, capture)
 	if err != nil {
 		return err
 	}

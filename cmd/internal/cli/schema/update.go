@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/align"
@@ -20,12 +21,6 @@ import (
 	"unwire/schema/update"
 	"unwire/schema/update/source"
 )
-
-// An updateLine is a line of `unwire schema update --json`.
-type updateLine struct {
-	V int `json:"v"`
-	update.Change
-}
 
 type UpdateFlags struct {
 	dir, version, date, name string
@@ -139,50 +134,22 @@ func runUpdate(ctx context.Context, a *app.App, f UpdateFlags) error {
 func printUpdate(a *app.App, r *update.Result, f UpdateFlags) error {
 	if f.json {
 		for _, c := range r.Changes {
-			if err := a.PrintJSON(updateLine{1, c}); err != nil {
+			if err := a.Print(&contract.SchemaUpdate{Change: c}); err != nil {
 				return err
 			}
 		}
 	} else if !f.write {
-		for _, file := range r.Files {
-			old := "a/" + file.Name
-			if file.New {
-				old = os.DevNull
-			}
-			if _, err := a.Out.Write(diff.Diff(old, []byte(file.Before), "b/"+file.Name, []byte(file.After))); err != nil {
-				return err
-			}
+		if err := schematext.UpdateDiff(a.Out, r.Files); err != nil {
+			return err
 		}
 	}
-	conflicts := r.Conflicts()
 	if !f.json {
-		for _, c := range conflicts {
-			a.Say("unwire: conflict: %s", term.CleanText(conflictText(c)))
+		for _, c := range r.Conflicts() {
+			a.Say("unwire: conflict: %s", term.CleanText(schematext.Conflict(c)))
 		}
 	}
-	done := "would change"
-	if f.write {
-		done = "changed"
-	}
-	a.Say("%s, %s %s, %s", app.Counted(len(r.Changes)-len(conflicts), "change"), app.Counted(len(r.Files), "file"), done, app.Counted(len(conflicts), "conflict"))
+	a.Say("%s", schematext.UpdateSummary(r, f.write))
 	return nil
-}
-
-func conflictText(c update.Change) string {
-	s := fmt.Sprintf("%s %s", c.Kind, c.Element)
-	if c.Number != 0 {
-		s += fmt.Sprintf(" (%d)", c.Number)
-	}
-	if c.File != "" {
-		s += " in " + c.File
-	}
-	if c.Old != "" || c.New != "" {
-		s += fmt.Sprintf(": %q here, %q in %s", c.Old, c.New, c.Source)
-	}
-	if c.Note != "" {
-		s += ": " + c.Note
-	}
-	return s
 }
 
 // writeFiles replaces files below dir, all or none: each is written beside its

@@ -146,7 +146,7 @@ func (f exportFlags) source(ctx context.Context, store *store.Store, addr app.Ad
 		if err != nil {
 			return nil, nil, err
 		}
-		red := redact.Default(proto.Profile())
+		red := redact.New(redact.Options{Profile: proto.Profile()})
 		if !f.keepUnsearched {
 			red = red.Omitting()
 		}

@@ -16,6 +16,7 @@ import (
 	"unwire/captures/redact"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/decode/secret"
 	"unwire/proto"
 )
@@ -143,7 +144,7 @@ func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error
 		damage = errors.Join(damage, err)
 		for i := range found {
 			if f.json {
-				if err := a.PrintJSON(findingJSON(file, &found[i])); err != nil {
+				if err := a.Print(newFinding(file, &found[i])); err != nil {
 					return err
 				}
 				continue
@@ -225,40 +226,17 @@ func auditFile(ctx context.Context, a *app.App, file string, red *redact.Redacto
 	return secret.Audit(ctx, store, red, rules)
 }
 
-// A findingLine is a line of `unwire audit --json`.
-type findingLine struct {
-	V        int    `json:"v"`
-	File     string `json:"file"`
-	Exchange int64  `json:"exchange"`
-	Rule     string `json:"rule"`
-	Place    string `json:"place"`
-	Header   string `json:"header,omitempty"`
-	Name     string `json:"name,omitempty"`
-	Frame    string `json:"frame,omitempty"`
-	Path     string `json:"path,omitempty"`
-	Encoding string `json:"encoding,omitempty"`
-	Off      int    `json:"off"`
-	Len      int    `json:"len"`
-	Count    int    `json:"count"`
-
-	// Removable is true if 'unwire redact' removes it.
-	Removable bool `json:"removable"`
-}
-
-func findingJSON(file string, f *secret.Finding) findingLine {
-	l := findingLine{
-		V: 1, File: file, Exchange: f.Exchange, Rule: string(f.Rule), Place: f.Place, Header: f.Header, Name: f.Name,
-		Path: f.Path.String(), Encoding: f.Encoding, Off: f.Off, Len: f.Len, Count: f.Count,
-		Removable: !f.Stays,
-	}
+// newFinding is the contract's object for a finding.
+func newFinding(file string, f *secret.Finding) *contract.Finding {
+	frame := ""
 	if f.Place == "frame" {
-		l.Frame = app.Address{File: file, Exchange: f.Exchange, Part: f.Part, Dir: f.Dir, Frame: f.Seq}.String()
+		frame = app.Address{File: file, Exchange: f.Exchange, Part: f.Part, Dir: f.Dir, Frame: f.Seq}.String()
 	}
-	return l
+	return contract.NewFinding(file, frame, f)
 }
 
 func findingRow(file string, f *secret.Finding) []string {
-	l := findingJSON(file, f)
+	l := newFinding(file, f)
 	where, place, path := l.Frame, l.Place, l.Path
 	if where == "" {
 		where = app.Address{File: file, Exchange: f.Exchange, Part: f.Part, Frame: -1}.String()
@@ -339,16 +317,10 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 		}
 	}
 	if f.json {
-		err = a.PrintJSON(struct {
-			V         int    `json:"v"`
-			File      string `json:"file"`
-			Exchanges int    `json:"exchanges"`
-			Fields    int    `json:"fields"`
-			Left      int    `json:"left"`
-
-			OmittedExchanges int   `json:"omitted_exchanges"`
-			OmittedBytes     int64 `json:"omitted_bytes"`
-		}{1, out, exchanges, values, n, omitted.Exchanges, omitted.Bytes})
+		err = a.Print(&contract.Redacted{
+			File: out, Exchanges: exchanges, Fields: values, Left: n,
+			OmittedExchanges: omitted.Exchanges, OmittedBytes: omitted.Bytes,
+		})
 		if err != nil {
 			return err
 		}

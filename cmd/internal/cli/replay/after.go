@@ -1,0 +1,57 @@
+package replaycmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/replay"
+)
+
+// sendFirst sends the exchanges that --after names, in their order, each with
+// what those before it issued, and has opts know what they do.
+func sendFirst(ctx context.Context, a *app.App, store *store.Store, id int64, f ReplayFlags, opts *ReplaySettings) error {
+	first, err := replay.ExchangesBefore(ctx, store, id, f.after)
+	if errors.Is(err, replay.ErrAfter) {
+		return app.Fail(app.ExitUsage, err, "")
+	}
+	if err != nil || len(first) == 0 {
+		return err
+	}
+	if f.dryRun {
+		a.Say("exchange %s would be sent first, and the live ids put in", numbered(first, ", "))
+		return nil
+	}
+	opts.Issued, err = replay.SendBefore(ctx, store, first, opts.Changes, opts.Options, func(n int64, plan *replay.Plan) (*replay.Result, error) {
+		shown := plan.Description()
+		if f.Live && shown.Refusal == "" {
+			if err := printPlan(a.Err, &shown, true); err != nil {
+				return nil, err
+			}
+		}
+		result, err := Send(ctx, a, plan, f.out)
+		if err != nil {
+			return nil, fmt.Errorf("exchange %d, to be sent first: %w", n, err)
+		}
+		a.Say("exchange %d, sent first: %s", n, ComparisonLine(result))
+		if !result.Comparison.Answered() {
+			sayHint(a, result, shown.URL)
+			return nil, comparisonStatus(result)
+		}
+		return result, nil
+	})
+	return err
+}
+
+// numbered joins numbers.
+func numbered(numbers []int64, by string) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(words, by)
+}

@@ -1,0 +1,478 @@
+package replaycmd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/replay/outbound"
+	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
+	"unwire/schema"
+)
+
+type verifyFlags struct {
+	ReplayFlags
+	standin, resume, allowExecute, noAuth, http2, refine bool
+	depth                                                int
+	rate                                                 float64
+}
+
+func verifyCommand(a *app.App) *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify --proto DIR F.uwc [ID]",
+		Short: "Ask a server whether it knows each field of the requests' definitions",
+		Long: `verify holds the definitions of the requests in a capture against what a server's
+parser says: each field is confirmed, contradicted or undecided. It sends messages
+that cannot be parsed to their end, so no handler gets one; a handler of a
+client-streaming or bidirectional method starts all the same, and is told so.
+
+  connect-es    every field's class and label, text from bytes in version 2: one or
+                two requests if the definitions are right, a few more a mistake
+  connect-go,   text, messages and lists of numbers: about a request each; of
+  grpc-go       bytes and single numbers only what they are not
+  any other, or a proxy that hides the texts: nothing, and verify says so
+
+What the server said and what is concluded of it are told apart. It asks the server
+that the capture was made of where that is this machine, else the stand-in, which
+it starts; --to names another. Another host needs --live and --allow-host: then the
+plan is printed, and there is one request a second, and none after 429,
+resource_exhausted, permission_denied or unauthenticated.
+
+The exit status is 0 where nothing is contradicted, 1 where something is, where
+a run was stopped, or where no server said anything of its parser; 2 where it was
+refused.`,
+		Example: `  unwire replay verify --proto proto/ F.uwc
+  unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
+  unwire replay verify --proto proto/ F.uwc 2 --live --allow-host api.example.com --journal asked.jsonl`,
+		Args: app.ArgsBetween(1, "F.uwc", "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			addr, err := app.AddressArgs(args, true)
+			if err != nil {
+				return err
+			}
+			if f.Live && !cmd.Flags().Changed("budget") {
+				f.budget = liveVerifyBudget
+			}
+			return runVerify(cmd.Context(), a, addr, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: the built-in ones)")
+	flags.StringVar(&f.To, "to", "", "URL of the server")
+	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and ask that")
+	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
+	flags.BoolVar(&f.refine, "refine", true, "tell text from bytes where the server does: a request a field more")
+	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
+	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
+	flags.BoolVar(&f.all, "all", false, "all that the server said of each field")
+	flags.BoolVar(&f.json, "json", false, "a JSON line a method")
+	f.limitFlags(cmd)
+	return cmd
+}
+
+// limitFlags are those of how much is sent, to whom, and with which credentials.
+func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
+	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods; 200 with --live unless it is given")
+	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
+	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
+}
+
+// A verifyCall is a method of a capture whose request the definitions know.
+type verifyCall struct {
+	exchange int64
+	method   string
+	captured *url.URL
+	protocol decode.Protocol
+	request  protoreflect.MessageDescriptor
+	seen     map[string]probe.Hint // in requests that were accepted
+}
+
+// liveVerifyBudget is how many requests another machine gets if nothing is said.
+const liveVerifyBudget = 200
+
+// maxSeen is how many exchanges of a method are looked into for wire types.
+const maxSeen = 50
+
+func runVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
+	if f.standin && f.To != "" {
+		return app.Usagef("--standin and --to both say which server to ask")
+	}
+	if f.budget < 1 || f.depth < 0 || f.depth > 8 {
+		return app.Usagef("--budget wants 1 or more, --depth 0 to 8")
+	}
+	if f.proto == app.NoDefinitions {
+		return app.Usagef("--proto none leaves nothing to verify")
+	}
+	f.OmitSecrets = f.noAuth
+	reach, err := f.Options(ctx)
+	if err != nil {
+		return err
+	}
+	if f.noAuth {
+		reach.Credentials = nil
+	}
+	store, err := app.OpenCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	calls, err := methodsToVerify(ctx, a, store, addr, &reach)
+	if err != nil {
+		return err
+	}
+	if f.standin || f.To == "" && !f.Live && !allLocal(calls) {
+		if !f.standin {
+			a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+		}
+		stop, err := startStandin(a, nil, &reach, "")
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	var journal io.ReadWriteSeeker
+	if f.journal != "" && !f.dryRun {
+		file, err := OpenJournal(f.journal, f.resume)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		journal = file
+	}
+	return verifyEach(ctx, a, store, calls, reach, journal, f)
+}
+
+func allLocal(calls []*verifyCall) bool {
+	for _, c := range calls {
+		if outbound.CheckTarget(c.captured, false, nil) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// methodsToVerify finds the methods of a capture, or of one exchange.
+func methodsToVerify(ctx context.Context, a *app.App, store *store.Store, addr app.Address, reach *ReplaySettings) ([]*verifyCall, error) {
+	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
+	found := false
+	for row, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if addr.Exchange != 0 && row.ID != addr.Exchange {
+			continue
+		}
+		found = true
+		if err := calls.addExchange(ctx, store, row); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range calls.unknown {
+		a.Say("%s is left out: the definitions do not know its request, or it is not asked this way", term.Clean(m))
+	}
+	switch {
+	case addr.Exchange != 0 && !found:
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
+	case len(calls.list) == 0:
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), "--proto names the folder of definitions")
+	}
+	return calls.list, nil
+}
+
+// verifyCalls are the methods that were found so far.
+type verifyCalls struct {
+	schema   *schema.Schema
+	list     []*verifyCall
+	byMethod map[string]*verifyCall
+
+	// looked counts the exchanges that were looked into, by path.
+	looked map[string]int
+	// unknown are the methods that cannot be asked about.
+	unknown []string
+}
+
+// addExchange looks into an exchange, unless enough of its method were looked into.
+func (v *verifyCalls) addExchange(ctx context.Context, store *store.Store, row *captures.Exchange) error {
+	u, err := url.Parse(row.URL)
+	if err != nil || v.looked[u.Path] >= maxSeen {
+		return nil
+	}
+	v.looked[u.Path]++
+	ex, err := decode.Decode(ctx, store, row.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	md := v.schema.FrameType(ex.Call, captures.Up)
+	method := "/" + ex.Service + "/" + ex.RPC
+	if md == nil || !canAsk(ex.Protocol) {
+		if ex.RPC != "" && v.looked[u.Path] == 1 {
+			v.unknown = append(v.unknown, method)
+		}
+		return nil
+	}
+
+	c := v.byMethod[method]
+	if c == nil {
+		c = &verifyCall{exchange: row.ID, method: method, captured: u, protocol: ex.Protocol, request: md, seen: map[string]probe.Hint{}}
+		v.byMethod[method] = c
+		v.list = append(v.list, c)
+	}
+	for i := range ex.Frames {
+		if fr := &ex.Frames[i]; fr.Up() && fr.End == nil && ex.Code == "ok" && ex.Codec == "proto" {
+			probe.SeenIn(c.seen, fr.Data, md)
+		}
+	}
+	return nil
+}
+
+func canAsk(p decode.Protocol) bool {
+	switch p {
+	case decode.ConnectUnary, decode.ConnectGet, decode.ConnectStream, decode.GRPC, decode.GRPCWeb:
+		return true
+	}
+	return false
+}
+
+// verifyEach verifies the methods one after the other.
+func verifyEach(ctx context.Context, a *app.App, store *store.Store, calls []*verifyCall, reach ReplaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
+	r := &verifyRun{App: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
+	for _, call := range calls {
+		if r.stopped != "" || r.left <= 0 {
+			a.Say("%s was not asked about: %s", term.Clean(call.method), term.Clean(orText(r.stopped, "the budget is used up")))
+			r.finding = true
+			continue
+		}
+		if err := r.verify(ctx, call); err != nil {
+			return err
+		}
+	}
+	if len(r.rows) > 0 && !f.json {
+		if err := a.Out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, r.rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.finding:
+		return app.Fail(app.ExitFinding, nil, "")
+	case !r.answered:
+		return app.Fail(app.ExitFinding, errors.New("no server said anything of its parser"), "")
+	}
+	return nil
+}
+
+// A verifyRun is what the verification of several methods has in common.
+type verifyRun struct {
+	*app.App
+	*verifyFlags
+	store   *store.Store
+	reach   ReplaySettings
+	journal io.ReadWriteSeeker
+
+	// left is the budget that is left.
+	left int
+	// stopped is why no other method is asked about; "" if they are.
+	stopped string
+	// answered says that a server said something of its parser, or a plan was shown.
+	answered bool
+	// finding says that something was contradicted, or not asked to its end.
+	finding bool
+	rows    [][]string
+}
+
+// verify asks about one method, or shows what would be asked.
+func (r *verifyRun) verify(ctx context.Context, call *verifyCall) error {
+	o, err := call.options(ctx, r.store, r.reach, r.verifyFlags)
+	if err != nil {
+		return Refusal(err)
+	}
+	o.Budget = r.left
+	plan, err := oracle.NewVerifyPlan(o)
+	if err != nil {
+		return Refusal(err)
+	}
+	if r.dryRun {
+		r.answered = true
+		return printVerifyPlan(r.App, r.Out, plan, r.json)
+	}
+	if plan.Live {
+		if err := printVerifyPlan(r.App, r.Err, plan, false); err != nil {
+			return err
+		}
+	}
+	if r.journal != nil {
+		if _, err := r.journal.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		o.Journal = r.journal
+	}
+
+	v, err := oracle.Verify(ctx, *o)
+	if err != nil {
+		return Refusal(err)
+	}
+	r.left -= v.Requests - v.Resumed
+	if r.rows = append(r.rows, verifyRows(v, r.all)...); r.json {
+		if err := r.Print(&contract.Verification{Verification: v}); err != nil {
+			return err
+		}
+	}
+	sayVerified(r.App, v)
+	r.answered = r.answered || v.Runtime != probe.Unknown && v.Runtime != ""
+	r.finding = r.finding || v.Contradicted > 0 || v.Stopped != ""
+	if plan.Live {
+		// What one method hears counts for all.
+		r.stopped = v.Stopped
+	}
+	return nil
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func (c *verifyCall) options(ctx context.Context, store *store.Store, reach ReplaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
+	to := reach.To
+	if to == nil {
+		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
+	}
+	o := &probe.VerifyOptions{Request: c.request, Options: probe.Options{
+		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
+		AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
+	}}
+	if c.captured.Hostname() == to.Hostname() {
+		// another server may take what this one did not
+		o.Seen = c.seen
+	}
+	return o, o.FromCapture(ctx, store, c.exchange, reach.Options)
+}
+
+// shownBody is how many bytes of a plan's message are shown.
+const shownBody = 4 << 10
+
+func printVerifyPlan(a *app.App, out *term.Output, p *oracle.VerifyPlan, asJSON bool) error {
+	if asJSON {
+		return a.Print(&contract.VerifyPlan{VerifyPlan: p})
+	}
+	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
+	for _, h := range p.Headers {
+		fmt.Fprintf(out, "  %s\n", term.Clean(h))
+	}
+	fmt.Fprintf(out, "%s of %s; at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
+	if p.Rate > 0 {
+		fmt.Fprintf(out, ", %g a second", p.Rate)
+	}
+	fmt.Fprintf(out, "\nthe first message, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
+	if len(p.Body) > shownBody {
+		fmt.Fprintf(out, "and %s more: --dry-run --json has all\n", app.Counted(len(p.Body)-shownBody, "byte"))
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
+	}
+	for _, e := range p.Effects {
+		fmt.Fprintf(out, "effects: %s\n", e)
+	}
+	return nil
+}
+
+// verifyRows are the rows of a method; what was said of confirmed fields is cut
+// short, unless all is wanted.
+func verifyRows(v *probe.Verification, all bool) [][]string {
+	rows := [][]string{}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		said := ""
+		if len(c.Said) > 0 {
+			said = term.Clean(c.Said[len(c.Said)-1])
+		}
+		switch {
+		case all:
+			said = term.Clean(strings.Join(c.Said, "; "))
+		case c.Verdict == probe.Confirmed:
+			said = term.Cut(said, 60)
+		default:
+			said = term.Cut(said, 160)
+		}
+		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
+		if c.Open != "" {
+			concluded += "; open: " + c.Open
+		}
+		if c.Label == "map" {
+			label = ""
+		}
+		rows = append(rows, []string{
+			term.Clean(v.Method[strings.LastIndexByte(v.Method, '/')+1:]), c.Path, term.Clean(c.Message + "." + c.Name), term.Clean(label + c.Type),
+			string(c.Verdict), term.Clean(concluded), said,
+		})
+	}
+	return rows
+}
+
+func sayVerified(a *app.App, v *probe.Verification) {
+	a.Say("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
+	for _, n := range v.Notes {
+		a.Say("%s", term.Clean(n))
+	}
+	if v.Stopped != "" {
+		a.Say("unwire: error: %s", term.Clean(v.Stopped))
+		if hint := ResultHint(v.Reason, ""); hint != "" {
+			a.Say("unwire: hint: %s", hint)
+		}
+	}
+}
+
+// Refusal gives a target that may not be sent to its exit status.
+func Refusal(err error) error {
+	if errors.Is(err, outbound.ErrRefused) {
+		return app.Fail(app.ExitUsage, err, "another host needs --live and --allow-host")
+	}
+	return err
+}
+
+// OpenJournal opens a journal to append to it.
+func OpenJournal(path string, resume bool) (*os.File, error) {
+	j, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, app.ForOwner)
+	if err != nil {
+		return nil, err
+	}
+	end, err := j.Seek(0, io.SeekEnd)
+	if err == nil && end > 0 && !resume {
+		err = app.Fail(app.ExitUsage, fmt.Errorf("the journal %s is there already", path), "--resume goes on with it; --journal names another")
+	}
+	if err == nil {
+		_, err = j.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}

@@ -1,0 +1,64 @@
+package schemacmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
+	"unwire/proto"
+	"unwire/schema/compare"
+)
+
+func lsCommand(a *app.App) *cobra.Command {
+	var f lookFlags
+	var kind string
+	cmd := &cobra.Command{
+		Use:   "ls [PREFIX]",
+		Short: "List services, methods, messages and enums",
+		Long: `ls lists what definitions hold: of each service, method, message and enum its
+name, how many methods, fields or values it has, and its file. PREFIX, a package
+or a type, leaves out what does not begin with it.`,
+		Example: "  unwire schema ls\n  unwire schema ls " + proto.AgentPackage + " --kind method\n  unwire schema ls --proto old.binpb --json",
+		Args:    app.ArgsBetween(0, "PREFIX"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prefix := ""
+			if len(args) > 0 {
+				prefix = args[0]
+			}
+			return runLs(cmd.Context(), a, f, prefix, kind)
+		},
+		ValidArgsFunction: f.complete(false),
+	}
+	f.addTo(cmd, "a JSON object a definition")
+	cmd.Flags().StringVar(&kind, "kind", "", "only these: service, method, message or enum")
+	return cmd
+}
+
+func runLs(ctx context.Context, a *app.App, f lookFlags, prefix, kind string) error {
+	switch compare.ElementKind(kind) {
+	case "", compare.ServiceElement, compare.MethodElement, compare.MessageElement, compare.EnumElement:
+	default:
+		return app.Usagef("--kind is service, method, message or enum, not %q", kind)
+	}
+	s, err := f.load(ctx)
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(compare.Contents(s), func(l compare.Listing) bool {
+		return kind != "" && l.Kind != compare.ElementKind(kind) || !strings.HasPrefix(l.Element, prefix)
+	})
+	if !f.json {
+		return schematext.Contents(a.Out, list)
+	}
+	for _, l := range list {
+		if err := a.Print(&contract.DefinitionListing{Listing: l}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package schemacmd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/schematext"
+	"unwire/proto"
+	"unwire/schema/compare"
+)
+
+func refsCommand(a *app.App) *cobra.Command {
+	var f lookFlags
+	var number int32
+	cmd := &cobra.Command{
+		Use:   "refs [TYPE]",
+		Short: "Who uses a type, or where a field number occurs",
+		Long: `refs lists the fields and methods that use a message or an enum. With --number N
+it lists the fields of that number, of all messages, with their types; with both,
+the fields of that number that are of the type.`,
+		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --number 13",
+		Args:    app.ArgsBetween(0, "TYPE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && number == 0 {
+				return app.Fail(app.ExitUsage, errors.New("unwire schema refs: missing argument TYPE, or --number"), "usage: "+cmd.UseLine())
+			}
+			what := ""
+			if len(args) > 0 {
+				what = args[0]
+			}
+			return runRefs(cmd.Context(), a, f, what, number)
+		},
+		ValidArgsFunction: f.complete(false),
+	}
+	f.addTo(cmd, "a JSON object a use")
+	cmd.Flags().Int32Var(&number, "number", 0, "fields with this number")
+	return cmd
+}
+
+func runRefs(ctx context.Context, a *app.App, f lookFlags, what string, number int32) error {
+	s, err := f.load(ctx)
+	if err != nil {
+		return err
+	}
+	var refs []compare.Ref
+	if what == "" {
+		refs = compare.RefsOfNumber(s, number)
+	} else {
+		name := strings.TrimPrefix(what, ".")
+		if !strings.HasPrefix(name, "google.protobuf.") {
+			// which are used without being own
+			d, err := lookup(s, what)
+			if err != nil {
+				return err
+			}
+			name = string(d.FullName())
+		}
+		refs = compare.Refs(s, name)
+	}
+	if number != 0 {
+		refs = slices.DeleteFunc(refs, func(r compare.Ref) bool { return r.Number != number })
+	}
+	if len(refs) == 0 {
+		a.Say("no uses")
+		return nil
+	}
+	if !f.json {
+		return schematext.Refs(a.Out, refs)
+	}
+	for _, r := range refs {
+		if err := a.Print(&contract.DefinitionRef{Ref: r}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package contract
+
+import "unwire/decode/diff"
+
+// Change is one difference that a comparison found.
+type Change struct {
+	version
+
+	// Change is the difference. Of a pair of exchanges in two captures, its path begins
+	// with the call.
+	diff.Change
+
+	// Name is the path in field names, where a schema is known.
+	Name string `json:"name,omitempty"`
+
+	// OldHex and NewHex are the bytes of both sides, if they were asked for.
+	OldHex string `json:"old_hex,omitempty"`
+	NewHex string `json:"new_hex,omitempty"`
+}
+
+// Variation is how one path varies over a series of messages or exchanges.
+type Variation struct {
+	version
+	diff.Variation
+
+	// Name is the path in field names, where a schema is known.
+	Name string `json:"name,omitempty"`
+}

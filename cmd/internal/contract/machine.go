@@ -1,0 +1,20 @@
+package contract
+
+// CA is the local certificate authority.
+type CA struct {
+	version
+	File   string `json:"file"`   // the certificate
+	SHA256 string `json:"sha256"` // of the certificate, in hexadecimal
+
+	// NotAfter is the last day that it is valid: 2027-01-31.
+	NotAfter string `json:"not_after"`
+}
+
+// Check is what doctor found about one thing.
+type Check struct {
+	version
+	Check  string `json:"check"`        // what was looked at
+	Status string `json:"status"`       // "ok", "warn" or "fail"
+	What   string `json:"what"`         // what was found
+	Do     string `json:"do,omitempty"` // what to do about it
+}

@@ -1,0 +1,108 @@
+package contract
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/decode/envelope"
+	"unwire/decode/text"
+	"unwire/decode/transcript"
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+// Transcript is the conversation of an exchange.
+type Transcript struct {
+	version
+	Exchange int64 `json:"exchange"`
+	*transcript.Transcript
+
+	// Error replaces that of the embedded transcript: its details are decoded.
+	Error *callError `json:"error,omitempty"`
+}
+
+// NewTranscript returns the transcript of an exchange; defs, which may be nil, decode
+// the details of its error.
+func NewTranscript(exchange int64, tr *transcript.Transcript, defs *schema.Schema) *Transcript {
+	return &Transcript{Exchange: exchange, Transcript: tr, Error: newCallError(tr.Error, defs)}
+}
+
+// A callError is the error of an exchange.
+type callError struct {
+	*transcript.Failure
+
+	// Details replace those of the failure.
+	Details []errorDetail `json:"details,omitempty"`
+}
+
+type errorDetail struct {
+	envelope.Detail
+
+	// Text is the detail decoded: by the definitions, as one of the types that this
+	// program contains, as the server decoded it, or without a schema.
+	Text string `json:"text"`
+}
+
+func newCallError(f *transcript.Failure, defs *schema.Schema) *callError {
+	if f == nil {
+		return nil
+	}
+	out := &callError{Failure: f}
+	for _, d := range f.Details {
+		out.Details = append(out.Details, errorDetail{d, detailText(d, defs)})
+	}
+	return out
+}
+
+// detailText decodes a detail of an error into JSON or text.
+func detailText(d envelope.Detail, defs *schema.Schema) string {
+	name := d.Type[strings.LastIndexByte(d.Type, '/')+1:]
+	var m proto.Message
+	if defs != nil {
+		if md := defs.Message(name); md != nil {
+			m = dynamicpb.NewMessage(md)
+		}
+	}
+	if m == nil {
+		if t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
+			m = t.New().Interface()
+		}
+	}
+	if m != nil && proto.Unmarshal(d.Value, m) == nil {
+		if b, err := protojson.Marshal(m); err == nil {
+			return string(b)
+		}
+	}
+	if len(d.Debug) > 0 {
+		return string(d.Debug)
+	}
+	return strings.TrimSpace(text.Format(wire.Parse(d.Value, wire.Options{}), nil))
+}
+
+// AnswerDelta is a piece of the answer of an exchange that is being recorded.
+type AnswerDelta struct {
+	version
+
+	// Event is "delta" if Delta continues the answer, and "reset" if what was printed
+	// before was not the answer and Delta replaces it.
+	Event    string `json:"event"`
+	Exchange int64  `json:"exchange"`
+	Delta    string `json:"delta"`
+}
+
+// Weights are what transcripts are scored by, in the form of a weights file.
+type Weights struct {
+	version
+	*transcript.Weights // which writes the version itself
+}
+
+// WeightsFit is how well weights that were fitted to labels predict them.
+type WeightsFit struct {
+	version
+	*transcript.FitReport
+}

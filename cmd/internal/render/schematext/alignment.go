@@ -1,0 +1,59 @@
+package schematext
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/schema/align"
+)
+
+// Alignment prints joins and doubts as a table, or a paragraph each where that is too
+// wide.
+func Alignment(out *term.Output, r *align.Report) error {
+	rows := make([][]string, 0, len(r.Joins)+len(r.Doubts))
+	for _, j := range r.Joins {
+		typ := j.Type
+		if j.Label == "repeated" {
+			typ = "repeated " + typ
+		}
+		rows = append(rows, []string{
+			j.Message, strconv.FormatUint(j.Number, 10), term.Clean(j.Name), term.Clean(j.JSONName), typ,
+			strings.Join(j.Alternatives, ", "), term.Clean(enumText(j.Enum)), strconv.Itoa(j.Pairs),
+		})
+	}
+	for _, d := range r.Doubts {
+		numbers := make([]string, len(d.Numbers))
+		for i, n := range d.Numbers {
+			numbers[i] = strconv.FormatUint(n, 10)
+		}
+		rows = append(rows, []string{d.Message, strings.Join(numbers, ", "), "?", term.Clean(strings.Join(d.Names, ", ")), "", term.Clean(d.Settle), "", ""})
+	}
+	return out.Wide([]string{"MESSAGE", "NUMBER", "NAME", "JSON NAME", "TYPE", "OR", "VALUES", "PAIRS"}, rows)
+}
+
+// enumText lists an enum's values by number.
+func enumText(values map[string]int32) string {
+	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(values[a], values[b]), strings.Compare(a, b))
+	})
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%d %s", values[n], n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Unpaired is a line about the calls of a method that have no counterpart.
+func Unpaired(u align.Unpaired) string {
+	return fmt.Sprintf("%s: %s in protobuf and %d in JSON: %s", u.Method, app.Counted(u.Proto, "call"), u.JSON, cmp.Or(u.Why, "no counterpart"))
+}
+
+// AlignmentSummary is a report in one line.
+func AlignmentSummary(r *align.Report) string {
+	return fmt.Sprintf("%s joined, %s, from %s of messages", app.Counted(len(r.Joins), "field"), app.Counted(len(r.Doubts), "doubt"), app.Counted(r.Pairs, "pair"))
+}

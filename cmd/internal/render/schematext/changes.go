@@ -1,0 +1,125 @@
+package schematext
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+	"unwire/schema/compare"
+)
+
+// ChangeColumns are the columns of a changelog that not every one has.
+type ChangeColumns struct{ Captures, Replays, Proto bool }
+
+// Changes prints a changelog as a table.
+func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {
+	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
+	if columns.Captures {
+		header = append(header, "CAPTURES")
+	}
+	if columns.Replays {
+		header = append(header, "REPLAYS")
+	}
+	if columns.Proto {
+		header = append(header, "PROTO")
+	}
+	rows := make([][]string, len(changes))
+	for i, c := range changes {
+		rows[i] = []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, string(c.Breaks), c.Note}
+		if columns.Captures {
+			rows[i] = append(rows[i], firstFrames(c.Captures))
+		}
+		if columns.Replays {
+			rows[i] = append(rows[i], firstFrames(c.Replays))
+		}
+		if columns.Proto {
+			rows[i] = append(rows[i], c.Proto)
+		}
+	}
+	return out.Table(header, rows)
+}
+
+// ChangesMarkdown writes a changelog as Markdown, a section for each kind of element.
+func ChangesMarkdown(w io.Writer, changes []contract.SchemaChange) error {
+	titles := map[compare.ElementKind]string{
+		compare.MethodElement: "Methods", compare.ServiceElement: "Services", compare.MessageElement: "Messages", compare.EnumElement: "Enums",
+		compare.OneofElement: "Oneofs", compare.FieldElement: "Fields", compare.ValueElement: "Enum values",
+	}
+	var b strings.Builder
+	if len(changes) == 0 {
+		b.WriteString("No changes.\n")
+	}
+	last := compare.ElementKind("")
+	for i := range changes {
+		c := &changes[i]
+		if c.Kind != last {
+			if last != "" {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "## %s\n\n", titles[c.Kind])
+			last = c.Kind
+		}
+		b.WriteString(markdownItem(c))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// markdownItem is a change as an item of a list.
+func markdownItem(c *contract.SchemaChange) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "- %s %s", c.Change.Change, markdownCode(c.Element))
+	switch {
+	case c.Change.Change == compare.Added:
+		b.WriteString(": " + markdownCode(c.New))
+	case c.Change.Change == compare.Removed:
+		b.WriteString(" (it was " + markdownCode(c.Old) + ")")
+	default:
+		b.WriteString(": " + markdownCode(c.Old) + " → " + markdownCode(c.New))
+	}
+	if c.Breaks != "" {
+		fmt.Fprintf(&b, ", **breaks %s**", breaksWords(c.Breaks))
+	}
+	if c.Note != "" {
+		b.WriteString("; " + term.Clean(c.Note))
+	}
+	if len(c.Captures) > 0 {
+		b.WriteString("; in " + firstFrames(c.Captures))
+	}
+	if len(c.Replays) > 0 {
+		b.WriteString("; touches " + firstFrames(c.Replays))
+	}
+	if c.Proto != "" {
+		b.WriteString("; our definitions are " + c.Proto)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// markdownCode is s as code, whatever it contains.
+func markdownCode(s string) string { return "`" + strings.ReplaceAll(term.Clean(s), "`", "'") + "`" }
+
+func breaksWords(b compare.Break) string {
+	if b == compare.BreaksWire {
+		return "the wire"
+	}
+	if b == compare.BreaksJSON {
+		return "JSON"
+	}
+	return string(b)
+}
+
+// ChangesSummary is a changelog in one line.
+func ChangesSummary(changes []contract.SchemaChange) string {
+	if len(changes) == 0 {
+		return "no changes"
+	}
+	breaks := map[compare.Break]int{}
+	for _, c := range changes {
+		breaks[c.Breaks]++
+	}
+	return fmt.Sprintf("%d changes: %d break the wire, %d JSON, %d source, %d nothing", len(changes),
+		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
+}

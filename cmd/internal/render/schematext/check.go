@@ -1,0 +1,98 @@
+package schematext
+
+import (
+	"fmt"
+	"strconv"
+
+	"unwire/captures"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/term"
+	"unwire/schema/check"
+)
+
+// Check prints a report as tables: methods, message types and findings.
+func Check(out *term.Output, r *check.Report) error {
+	if err := out.Table([]string{"METHOD", "DIR", "TYPE", "DECODED", "BYTES EXPLAINED"}, methodRows(r)); err != nil {
+		return err
+	}
+	if len(r.Messages) > 0 {
+		fmt.Fprintln(out)
+		if err := out.Table([]string{"MESSAGE", "SEEN", "FIELDS SEEN", "NEVER SEEN"}, typeRows(r)); err != nil {
+			return err
+		}
+	}
+	rows := findingRows(r)
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	return out.Table([]string{"FINDING", "MESSAGE", "FIELD", "WHAT", "SEEN", "FRAMES"}, rows)
+}
+
+func methodRows(r *check.Report) [][]string {
+	rows := make([][]string, len(r.Methods))
+	for i, m := range r.Methods {
+		typ := m.Type
+		if typ == "" {
+			typ = "(unknown method)"
+		}
+		rows[i] = []string{
+			m.Service + "/" + m.RPC, render.Arrow(direction(m.Dir)), typ,
+			fmt.Sprintf("%d of %d", m.Decoded, m.Frames), percent(m.BytesExplained, m.Bytes),
+		}
+	}
+	return rows
+}
+
+func direction(word string) captures.Direction {
+	if word == captures.Up.String() {
+		return captures.Up
+	}
+	return captures.Down
+}
+
+func typeRows(r *check.Report) [][]string {
+	rows := make([][]string, len(r.Messages))
+	for i, m := range r.Messages {
+		rows[i] = []string{m.Message, strconv.Itoa(m.Seen), fmt.Sprintf("%d of %d", m.FieldsSeen, m.Fields), firstNumbers(m.NeverSeen)}
+	}
+	return rows
+}
+
+func findingRows(r *check.Report) [][]string {
+	var rows [][]string
+	for _, u := range r.Unknown {
+		rows = append(rows, []string{findingWord("unknown", u.Allowed), u.Message, fieldLabel(u.Number, u.Name), kindWithP(&u), strconv.Itoa(u.Seen), firstFrames(u.Frames)})
+	}
+	for _, c := range r.Contradicted {
+		rows = append(rows, []string{findingWord("contradicted", c.Allowed), c.Message, fieldLabel(c.Number, c.Name), c.Reason, strconv.Itoa(c.Seen), firstFrames(c.Frames)})
+	}
+	for _, m := range r.UnknownMethods {
+		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", strconv.Itoa(m.Count), firstFrames(m.Frames)})
+	}
+	return rows
+}
+
+func findingWord(what string, allowed bool) string {
+	if allowed {
+		return "(known) " + what
+	}
+	return what
+}
+
+// kindWithP is the kind of an unknown field with its probability.
+func kindWithP(u *check.UnknownField) string { return fmt.Sprintf("%s (p %.2f)", u.Kind, u.P) }
+
+// CheckSummary is a report in one line.
+func CheckSummary(r *check.Report) string {
+	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
+		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), app.Counted(r.Bytes, "byte"), app.Counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
+	if n := len(r.UnknownMethods); n > 0 {
+		s += ", " + app.Counted(n, "unknown method")
+	}
+	if n := r.AllowedFindings(); n > 0 {
+		s += fmt.Sprintf("; %d of these known", n)
+	}
+	return s
+}

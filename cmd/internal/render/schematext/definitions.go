@@ -1,0 +1,43 @@
+package schematext
+
+import (
+	"strconv"
+
+	"unwire/cmd/internal/term"
+	"unwire/schema/compare"
+)
+
+// Contents prints what definitions have as a table.
+func Contents(out *term.Output, list []compare.Listing) error {
+	rows := make([][]string, len(list))
+	for i, l := range list {
+		size := l.Type
+		if size == "" {
+			size = strconv.Itoa(l.Size)
+		}
+		rows[i] = []string{string(l.Kind), l.Element, size, l.File}
+	}
+	return out.Table([]string{"KIND", "NAME", "HOLDS", "FILE"}, rows)
+}
+
+// Hits prints what a search found as a table.
+func Hits(out *term.Output, hits []compare.Hit) error {
+	rows := make([][]string, len(hits))
+	for i, h := range hits {
+		rows[i] = []string{string(h.Kind), h.Element, h.Type, h.Comment, h.File}
+	}
+	return out.Table([]string{"KIND", "NAME", "TYPE", "COMMENT", "FILE"}, rows)
+}
+
+// Refs prints the uses of a type or a number as a table.
+func Refs(out *term.Output, refs []compare.Ref) error {
+	rows := make([][]string, len(refs))
+	for i, r := range refs {
+		number := ""
+		if r.Number != 0 {
+			number = strconv.Itoa(int(r.Number))
+		}
+		rows[i] = []string{string(r.Kind), r.Element, number, r.Label, r.Type, r.Use, r.File}
+	}
+	return out.Table([]string{"KIND", "NAME", "NUMBER", "LABEL", "TYPE", "USE", "FILE"}, rows)
+}

@@ -1,0 +1,20 @@
+package schematext
+
+import (
+	"strconv"
+
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+)
+
+// Extractions prints what was extracted from each input as a table.
+func Extractions(out *term.Output, list []contract.SchemaExtraction) error {
+	rows := make([][]string, len(list))
+	for i, x := range list {
+		rows[i] = []string{
+			x.Input, x.Form, strconv.Itoa(x.Messages), strconv.Itoa(x.Enums), strconv.Itoa(x.Services), strconv.Itoa(x.Fields),
+			strconv.Itoa(len(x.Unresolved)),
+		}
+	}
+	return out.Table([]string{"INPUT", "FORM", "MESSAGES", "ENUMS", "SERVICES", "FIELDS", "UNRESOLVED"}, rows)
+}

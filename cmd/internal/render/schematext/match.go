@@ -1,0 +1,56 @@
+package schematext
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/schema/match"
+)
+
+// MatchSummary is what a place may be in one line.
+func MatchSummary(t *match.Target, r *match.Result) string {
+	return fmt.Sprintf("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "messages"),
+		app.Counted(r.Samples, "message"), app.Counted(r.Distinct, "distinct one"), app.Counted(r.Bytes, "byte"), verdictWords(r))
+}
+
+func verdictWords(r *match.Result) string {
+	switch r.Conclusion {
+	case match.Matched:
+		return "it is " + string(r.FullName())
+	case match.Tied:
+		return app.Counted(r.Candidates[0].Ties+1, "type") + " that these messages do not tell apart"
+	case match.NoMatch:
+		return "no known type"
+	}
+	return fmt.Sprintf("undecided, %s possible", app.Counted(r.Possible, "type"))
+}
+
+// Match prints the types that a place may be, up to most of them, and those that it
+// cannot be.
+func Match(out *term.Output, r *match.Result, most int) error {
+	var rows [][]string
+	for i, c := range r.Candidates {
+		if i == most {
+			rows = append(rows, []string{strconv.Itoa(c.Rank), fmt.Sprintf("… and %d more", len(r.Candidates)-i), "", "", "", ""})
+			break
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(c.Rank), c.Message, fmt.Sprintf("%.3f", c.P), fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("unknown ", c.Unknown),
+		})
+	}
+	for _, c := range r.Vetoed {
+		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("cannot be: ", c.Vetoes)})
+	}
+	return out.Table([]string{"RANK", "MESSAGE", "P", "BITS", "EXPLAINED", "REMARK"}, rows)
+}
+
+func listed(what string, list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return what + strings.Join(list, "; ")
+}

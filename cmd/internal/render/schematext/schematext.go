@@ -1,0 +1,53 @@
+// Package schematext prints for people what the packages below schema/ return: how far
+// definitions explain captures, what changed between versions, what fits a message,
+// and definitions themselves.
+package schematext
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// firstFrames names up to three frames.
+func firstFrames(addresses []string) string {
+	if len(addresses) > 3 {
+		return strings.Join(addresses[:3], " ") + " …"
+	}
+	return strings.Join(addresses, " ")
+}
+
+// firstNumbers lists up to a dozen numbers.
+func firstNumbers(list []int32) string {
+	const most = 12
+	words := make([]string, min(len(list), most))
+	for i := range words {
+		words[i] = strconv.Itoa(int(list[i]))
+	}
+	if len(list) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, " ")
+}
+
+// percent is part of whole, rounded so that only all of it is 100 %.
+func percent(part, whole int64) string {
+	switch {
+	case whole == 0:
+		return "-"
+	case part == whole:
+		return "100 %"
+	}
+	return fmt.Sprintf("%.1f %%", min(99.9, 100*float64(part)/float64(whole)))
+}
+
+// fieldLabel is a field's number and name, as far as they are known.
+func fieldLabel(number int32, name string) string {
+	switch {
+	case number == 0:
+		return name
+	case name == "":
+		return strconv.Itoa(int(number))
+	}
+	return fmt.Sprintf("%d %s", number, name)
+}

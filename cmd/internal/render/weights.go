@@ -1,0 +1,42 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/term"
+	"unwire/decode/transcript"
+)
+
+// Weights writes what each feature adds to the log odds of each role; with changes set,
+// only the features whose weights differ from the built-in ones.
+func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error {
+	header := []string{"FEATURE"}
+	for _, r := range w.Roles() {
+		header = append(header, strings.ToUpper(string(r)))
+	}
+	var rows [][]string
+	for _, name := range w.Features() {
+		row := []string{name}
+		differs := false
+		before := built.Row(name)
+		for i, v := range w.Row(name) {
+			cell := fmt.Sprintf("%g", v)
+			if v != before[i] {
+				cell = fmt.Sprintf("%g>%g", before[i], v)
+				differs = true
+			}
+			row = append(row, cell)
+		}
+		if !changes || differs {
+			rows = append(rows, row)
+		}
+	}
+	return out.Table(header, rows)
+}
+
+// WeightsFit is the report of a fit on one line.
+func WeightsFit(r *transcript.FitReport) string {
+	return fmt.Sprintf("%d labels of %d roles: right before %.3f, after %.3f, held out %.3f (%d folds); loss %.3f, held out %.3f",
+		r.Labels, r.Roles, r.Before, r.After, r.Held, r.Folds, r.LossBefore, r.LossHeld)
+}

@@ -1,0 +1,82 @@
+package standintest
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"unwire/captures"
+	"unwire/captures/store"
+)
+
+// A Tap is a transport that records what passes through it, as the proxy does.
+type Tap struct {
+	Next  http.RoundTripper
+	Store *store.Store
+
+	// Last is the number of the exchange that began last.
+	Last atomic.Int64
+
+	// Done gets a value for each exchange that ended.
+	Done chan struct{}
+}
+
+func (t *Tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec, err := t.Store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: "2", RequestHeaders: headers(r.Header), Source: "proxy"})
+	if err != nil {
+		return nil, err
+	}
+	t.Last.Store(rec.ID())
+	out := r.Clone(r.Context())
+	if r.Body != nil {
+		out.Body = &tapped{ReadCloser: r.Body, rec: rec, dir: captures.Up}
+	}
+	resp, err := t.Next.RoundTrip(out)
+	if err != nil {
+		rec.End(captures.Failed, err.Error())
+		t.Done <- struct{}{}
+		return nil, err
+	}
+	rec.Response(resp.StatusCode, headers(resp.Header))
+	resp.Body = &tapped{ReadCloser: resp.Body, rec: rec, dir: captures.Down, end: func(err error) {
+		rec.Trailers(captures.Down, headers(resp.Trailer))
+		if err == io.EOF {
+			rec.End(captures.Complete, "")
+		} else {
+			rec.End(captures.Reset, err.Error())
+		}
+		t.Done <- struct{}{}
+	}}
+	return resp, nil
+}
+
+type tapped struct {
+	io.ReadCloser
+	rec captures.Recording
+	dir captures.Direction
+	end func(error)
+}
+
+func (t *tapped) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	t.rec.Chunk(t.dir, p[:n])
+	if err != nil && t.end != nil {
+		t.end(err)
+		t.end = nil
+	}
+	return n, err
+}
+
+// headers lists a header section in the order of its names.
+func headers(h http.Header) captures.Headers {
+	var out captures.Headers
+	for name, values := range h {
+		for _, v := range values {
+			out = append(out, captures.Header{Name: strings.ToLower(name), Value: v})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b captures.Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

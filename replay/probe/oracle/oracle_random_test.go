@@ -1,0 +1,237 @@
+package oracle_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
+)
+
+// walk finds the message at a path of a result.
+func walk(md protoreflect.MessageDescriptor, path string) protoreflect.MessageDescriptor {
+	numbers, err := probe.ParsePath(path)
+	if err != nil {
+		return nil
+	}
+	for _, n := range numbers {
+		f := md.Fields().ByNumber(protoreflect.FieldNumber(n))
+		if f == nil || f.Message() == nil {
+			return nil
+		}
+		md = f.Message()
+	}
+	return md
+}
+
+// compareAll holds all that was learnt against the definitions: its paths, and
+// the names that have no number.
+func compareAll(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (v agreement) {
+	t.Helper()
+	paths := map[string]bool{"": true}
+	for _, f := range res.Fields {
+		paths[f.Path] = true
+	}
+	for path := range paths {
+		of := walk(md, path)
+		if of == nil {
+			t.Errorf("there is no message at %q", path)
+			v.wrong++
+			continue
+		}
+		w := compare(t, res, path, of)
+		if path != "" { // what is below is asked for in part
+			w.fields = w.found
+		}
+		v.add(w)
+	}
+	return v
+}
+
+// A randomServer serves random services, and counts how often a handler ran.
+type randomServer struct {
+	name  string
+	start func(t *testing.T, s *randomService) (target *url.URL, executed func() int)
+}
+
+func randomServers() []randomServer {
+	return []randomServer{
+		{"connect-es 1", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			n := startNode(t, 1, s.set())
+			return n.url, func() int { return n.executed(t) }
+		}},
+		{"connect-es 2", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			n := startNode(t, 2, s.set())
+			return n.url, func() int { return n.executed(t) }
+		}},
+		{"connect-go", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			g := startConnect(t, s.files(t), nil)
+			return g.url, func() int { return int(g.executed.Load()) }
+		}},
+		{"grpc-go", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			g := startGRPC(t, s.files(t))
+			return g.url, func() int { return int(g.executed.Load()) }
+		}},
+	}
+}
+
+// Whatever a service is like, nothing wrong is said of it.
+func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
+	seeds := uint64(3)
+	if n, err := strconv.Atoi(os.Getenv("UNWIRE_SEEDS")); err == nil {
+		seeds = uint64(n)
+	}
+	for _, server := range randomServers() {
+		t.Run(server.name, func(t *testing.T) {
+			t.Parallel()
+			var sum agreement
+			requests, visible, named, all, joined, nested, size := 0, 0, 0, 0, 0, 0, int64(0)
+			for seed := range seeds {
+				s := newRandomService(seed, 1+int(seed)%5, 18)
+				target, executed := server.start(t, s)
+				for _, method := range methods(s.files(t)) {
+					md := method.Input()
+					names := requestNames(md)
+					if len(knownName(md)) == 0 && strings.HasPrefix(server.name, "connect-es") {
+						names = nil // without one, a batch without a hit could run the handler
+					}
+					res, err := oracle.Run(context.Background(), probe.Options{
+						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Depth: int(seed) % 2,
+						Numbers: numbersAsked(), Names: names, Known: knownName(md),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if string(res.Runtime) != server.name || res.Executed != 0 || res.RequestType != "" && res.RequestType != string(md.FullName()) || res.Stopped != "" {
+						t.Errorf("seed %d %s: %s, %d executed, of type %q: %s", seed, method.Name(), res.Runtime, res.Executed, res.RequestType, res.Stopped)
+					}
+					v := compareAll(t, res, md)
+					t.Logf("seed %d %s: %+v in %d requests, %d bytes", seed, method.Name(), v, res.Requests, res.Bytes)
+					sum.add(v)
+					requests, size = requests+res.Requests, size+res.Bytes
+					n, wrong := checkNames(t, res, md)
+					named, all, sum.wrong = named+n, all+md.Fields().Len(), sum.wrong+wrong+checkNested(t, res, md)
+					nested += len(res.Nested)
+					for _, f := range res.Fields {
+						if f.Name != "" && f.Number != 0 {
+							joined++
+						}
+					}
+					for i := range md.Fields().Len() {
+						if seenByGo(md.Fields().Get(i)) {
+							visible++
+						}
+					}
+				}
+				if n := executed(); n != 0 {
+					t.Errorf("seed %d: handlers ran %d times", seed, n)
+				}
+			}
+			t.Logf("%+v; %d of %d names, %d with numbers, %d of messages below; in %d requests, %d bytes; Go shows %d", sum, named, all, joined, nested, requests, size, visible)
+			if sum.wrong > 0 || strings.HasPrefix(server.name, "connect-es") && sum.found < sum.fields || server.name == "connect-go" && named < all*9/10 {
+				t.Error("too little was found")
+			}
+		})
+	}
+}
+
+// checkNames holds the names of a request's fields against its definition.
+func checkNames(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (named, wrong int) {
+	t.Helper()
+	for _, f := range res.Fields {
+		if f.Path != "" || f.Name == "" {
+			continue
+		}
+		fd := md.Fields().ByTextName(f.Name)
+		if fd == nil {
+			fd = md.Fields().ByJSONName(f.Name)
+		}
+		if fd == nil {
+			wrong++
+			t.Errorf("no field has the name %s: %q", f.Name, f.Evidence)
+			continue
+		}
+		named++
+		for _, c := range []struct {
+			what string
+			is   bool
+		}{
+			{"number", f.Number == 0 || f.Number == int32(fd.Number())},
+			{"class", f.Class == "" || f.Class == classOf(fd)},
+			{"label", f.Label == "" || f.Label == labelOf(fd)},
+			{"type", f.Type == "" || typeIs(fd, f.Type)},
+		} {
+			if !c.is {
+				wrong++
+				t.Errorf("the %s of %s is not that of %+v", c.what, fd, f)
+			}
+		}
+	}
+	return named, wrong
+}
+
+// knownName is a name that a capture might show: of a field that is no float.
+func knownName(md protoreflect.MessageDescriptor) []string {
+	for i := range md.Fields().Len() {
+		switch f := md.Fields().Get(i); f.Kind() {
+		case protoreflect.StringKind, protoreflect.BoolKind, protoreflect.Int64Kind:
+			if !f.IsList() {
+				return []string{f.JSONName()}
+			}
+		}
+	}
+	return nil
+}
+
+// checkNested holds names of messages below a request against their definitions.
+func checkNested(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (wrong int) {
+	t.Helper()
+	for _, f := range res.Nested {
+		of := md
+		for name := range strings.SplitSeq(f.In, ".") {
+			fd := of.Fields().ByTextName(name)
+			if fd == nil {
+				fd = of.Fields().ByJSONName(name)
+			}
+			if fd == nil || fd.Message() == nil || fd.IsMap() {
+				t.Errorf("nothing is in %q: %+v", f.In, f)
+				return wrong + 1
+			}
+			of = fd.Message()
+		}
+		if f.Message != "" && f.Message != string(of.FullName()) {
+			wrong++
+			t.Errorf("%s is of %s, not of %s", f.In, of.FullName(), f.Message)
+		}
+		_, w := checkNames(t, &probe.Result{Fields: []probe.Field{{Name: f.Name, Class: f.Class, Kind: f.Kind, Label: f.Label, Type: f.Type, Evidence: f.Evidence}}}, of)
+		wrong += w
+	}
+	return wrong
+}
+
+func labelOf(fd protoreflect.FieldDescriptor) string {
+	switch {
+	case fd.IsMap():
+		return "map"
+	case fd.IsList():
+		return "repeated"
+	}
+	return "singular"
+}
+
+func typeIs(fd protoreflect.FieldDescriptor, name string) bool {
+	switch {
+	case fd.Message() != nil:
+		return string(fd.Message().FullName()) == name
+	case fd.Enum() != nil:
+		return string(fd.Enum().FullName()) == name || name == "enum"
+	}
+	return fd.Kind().String() == name
+}

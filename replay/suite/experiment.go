@@ -1,0 +1,221 @@
+package suite
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
+	"unwire/replay"
+	"unwire/replay/edit"
+)
+
+// An Experiment is a replay with what is expected of it, kept in a file.
+type Experiment struct {
+	About string // the first comment
+	// a path, as the file has it; "" where the suite's own is meant
+	Capture  string
+	Exchange int64
+	// exchanges to be sent first: numbers, or "auto" for those that issued what it carries
+	After  []string
+	Edits  []edit.Edit
+	Expect []expectation
+}
+
+// An expectation is one thing that a result must show.
+type expectation struct {
+	Line int
+	Text string // as the file has it, without the word expect
+
+	what  string // verdict, code, origin, status, differs, same, value
+	want  string
+	path  fieldpath.Path
+	frame int // of a value; FirstFrame: any
+	match *regexp.Regexp
+}
+
+// parse reads an experiment: a line each for the capture, the exchange,
+// the edits, and what is expected.
+//
+//	# Another model is another answer.
+//	capture turn.uwc
+//	exchange 2
+//	set run_request.model_details.model_id=other
+//	expect verdict differs
+//	expect code ok
+//	expect differs @down 1.1.1
+//	expect same @down 1.14
+//	expect value 1.1.1~composer
+//	expect value @0 1=hello
+//
+// Shape: after names exchanges that are sent first: after 1. Edits are those of
+// ReadPatch. differs and same take the path of a
+// change as a replay prints it, or how it begins; without a path they are about
+// all of the answer. value takes a path into a message of the answer, of frame
+// down/N where @N stands before it, else of any or of all joined, and = its value or ~ a regular
+// expression for it.
+// Limits: those of ReadPatch.
+// Errors: name the line.
+func parse(r io.Reader) (*Experiment, error) {
+	x := &Experiment{}
+	var err error
+	if x.Edits, err = edit.ReadPatch(r, x.directive); err != nil {
+		return nil, err
+	}
+	switch {
+	case x.Exchange == 0:
+		return nil, fmt.Errorf("replay: no line says which exchange, as in: exchange 2")
+	case len(x.Expect) == 0:
+		return nil, fmt.Errorf("replay: no line says what is expected, as in: expect verdict same")
+	}
+	return x, nil
+}
+
+// directive reads a line that is no edit.
+func (x *Experiment) directive(n int, line string) (ok bool, err error) {
+	word, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case word == "capture":
+		x.Capture = rest
+	case word == "exchange":
+		if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
+			err = fmt.Errorf("%q is no exchange's number", rest)
+		}
+	case word == "after":
+		x.After = append(x.After, strings.Fields(rest)...)
+	case word == "expect":
+		var e expectation
+		if e, err = parseExpectation(rest); err == nil {
+			e.Line = n
+			x.Expect = append(x.Expect, e)
+		}
+	case strings.HasPrefix(line, "#"):
+		if x.About == "" {
+			x.About = strings.TrimSpace(strings.TrimLeft(line, "#"))
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func parseExpectation(text string) (expectation, error) {
+	e := expectation{Text: text, frame: edit.FirstFrame}
+	what, rest, _ := strings.Cut(text, " ")
+	e.what, e.want = what, strings.TrimSpace(rest)
+	oneOf := func(words ...string) error {
+		for _, w := range words {
+			if w == e.want {
+				return nil
+			}
+		}
+		return fmt.Errorf("expect %s: %q is none of %s", what, e.want, strings.Join(words, " "))
+	}
+	switch what {
+	case "verdict":
+		return e, oneOf(string(replay.Same), string(replay.Differs), string(replay.Rejected), string(replay.Refused), string(replay.NotSent))
+	case "origin":
+		return e, oneOf(string(replay.FromServer), string(replay.FromLocal))
+	case "code":
+		if _, ok := envelope.CodeNumber(e.want); !ok {
+			return e, fmt.Errorf("expect code: there is no code %q", e.want)
+		}
+		return e, nil
+	case "status":
+		if _, err := strconv.ParseUint(e.want, 10, 16); err != nil {
+			return e, fmt.Errorf("expect status: %q is no number", e.want)
+		}
+		return e, nil
+	case "differs", "same":
+		return e, nil
+	case "value":
+		return e, e.parseValue()
+	}
+	return e, fmt.Errorf("expect %q: none of verdict code origin status differs same value", what)
+}
+
+func (e *expectation) parseValue() error {
+	frame, rest, err := edit.CutFrame(e.want)
+	if err != nil {
+		return err
+	}
+	e.frame = frame
+	sign := strings.IndexAny(rest, "=~")
+	if sign < 0 {
+		return fmt.Errorf("expect value: %q has neither = nor ~ after its path", e.want)
+	}
+	path, after, err := edit.CutPath(rest[:sign])
+	if err != nil || after != "" {
+		return fmt.Errorf("expect value: %q is no path", rest[:sign])
+	}
+	e.path, e.want = path, rest[sign+1:]
+	if rest[sign] == '~' {
+		if e.match, err = regexp.Compile(e.want); err != nil {
+			return fmt.Errorf("expect value: %w", err)
+		}
+	}
+	return nil
+}
+
+// check returns what of the expectations a result does not meet, in words.
+func (x *Experiment) check(r *replay.Result) (failed []string) {
+	for i := range x.Expect {
+		e := &x.Expect[i]
+		if got, ok := e.met(r); !ok {
+			failed = append(failed, fmt.Sprintf("line %d: expected %s, got %s", e.Line, e.Text, r.Clean(got)))
+		}
+	}
+	return failed
+}
+
+// met says whether a result shows what is expected, and what it shows.
+func (e *expectation) met(r *replay.Result) (got string, ok bool) {
+	switch e.what {
+	case "verdict":
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Comparison, r.Message), ": "), string(r.Comparison) == e.want
+	case "origin":
+		return string(r.Origin), string(r.Origin) == e.want
+	case "code":
+		return strings.TrimSpace(r.Code + " " + r.Message), r.Code == e.want
+	case "status":
+		return strconv.Itoa(r.Status), strconv.Itoa(r.Status) == e.want
+	}
+	if r.Status == 0 { // else nothing would differ in an answer that never came
+		return fmt.Sprintf("no answer: %s: %s", strings.ReplaceAll(string(r.Comparison), "_", " "), r.Message), false
+	}
+	switch e.what {
+	case "differs", "same":
+		paths := e.changed(r)
+		if len(paths) == 0 {
+			return "no difference there", e.what == "same"
+		}
+		return "a difference at " + strings.Join(paths, ", "), e.what == "differs"
+	}
+	values := r.Values(e.frame, e.path)
+	for _, v := range values {
+		if e.match != nil && e.match.MatchString(v) || e.match == nil && v == e.want {
+			return "", true
+		}
+	}
+	if len(values) == 0 {
+		return "no value there", false
+	}
+	const most = 5
+	return fmt.Sprintf("%.200q", values[:min(len(values), most)]), false
+}
+
+// changed are the paths of changes that count and begin as expected.
+func (e *expectation) changed(r *replay.Result) (paths []string) {
+	for i := range r.Diff {
+		c := &r.Diff[i]
+		rest, ok := strings.CutPrefix(c.Path, e.want)
+		if ok && c.Ignored == "" && (e.want == "" || rest == "" || strings.ContainsRune(".[ /", rune(rest[0]))) {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
+}
