@@ -120,7 +120,7 @@ var table = map[string]row{
 		why: "unknown fields are collected as evidence for inference",
 	},
 	"schema/compare": {
-		imports: []string{"schema", "schema/infer", "decode", "decode/wire", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"schema", "schema/infer", "decode", "decode/conversation", "decode/wire", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "compares schemas; Touched looks for changed elements in captures",
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},

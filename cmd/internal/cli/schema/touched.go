@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/decode"
@@ -18,12 +19,10 @@ import (
 // touchCaptures has t look at the exchanges of captures.
 func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
 	for _, name := range inputs {
-		file := app.ParseAddress(name).File
-		err := app.EachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-			if !piece {
-				t.Add(app.Address{File: file, Exchange: ex.ID, Frame: -1}.String(), ex)
-			}
-			return nil
+		err := withCapture(name, func(c *store.Store, at app.Address) error {
+			return t.AddCapture(ctx, c, at.Exchange, at.Part, func(id int64) string {
+				return app.Address{File: at.File, Exchange: id, Frame: -1}.String()
+			})
 		})
 		if err != nil {
 			return err
