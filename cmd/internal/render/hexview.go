@@ -14,33 +14,33 @@ import (
 )
 
 // stdoutHex are the options of a view on stdout.
-func stdoutHex(a *app.App, all bool) hexOptions {
+func stdoutHex(out *term.Output, all bool) hexOptions {
 	return hexOptions{All: all, Paint: func(p bytePart, s string) string {
 		switch p {
 		case partHead:
-			return a.Out.Cyan(s)
+			return out.Cyan(s)
 		case partLength:
-			return a.Out.Dim(s)
+			return out.Dim(s)
 		case partText:
-			return a.Out.Green(s)
+			return out.Green(s)
 		case partNumber:
-			return a.Out.Yellow(s)
+			return out.Yellow(s)
 		case partBytes:
-			return a.Out.Magenta(s)
+			return out.Magenta(s)
 		case partBad:
-			return a.Out.Red(s)
+			return out.Red(s)
 		}
 		return s
 	}}
 }
 
 // HexDocument writes a document's bytes in one column and its fields in the next.
-func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, all bool) error {
-	o := stdoutHex(a, all)
+func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.View, all bool) error {
+	o := stdoutHex(out, all)
 	o.Inside = true
 	v := newHexView(w, o)
 	if s := doc.Source(); s != "" {
-		v.line(a.Out.Dim("in " + s + "; offsets are those of the bytes"))
+		v.line(out.Dim("in " + s + "; offsets are those of the bytes"))
 	}
 	var tree wire.Tree
 	err := doc.Parts(func(p text.Part) error {
@@ -61,7 +61,7 @@ func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, al
 				return err
 			}
 			base, body = 0, newHexView(w, inner)
-			body.line(a.Out.Dim("decompressed, with offsets of its own:"))
+			body.line(out.Dim("decompressed, with offsets of its own:"))
 		}
 		switch {
 		case len(p.Data) == 0:
@@ -69,7 +69,7 @@ func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, al
 			tree.Reset(p.Data, wire.Options{})
 			body.tree(&tree, by, base)
 		case p.Kind == "text":
-			body.rows(base, []byteRun{{part: partText, data: p.Data}}, a.Out.Green(strconv.Quote(shortText(p.Data, all))))
+			body.rows(base, []byteRun{{part: partText, data: p.Data}}, out.Green(strconv.Quote(shortText(p.Data, all))))
 		default:
 			body.rows(base, []byteRun{{part: partBytes, data: p.Data}}, fmt.Sprintf("bytes[%d]", len(p.Data)))
 		}
@@ -88,16 +88,16 @@ func shortText(data []byte, all bool) string {
 	return term.Cut(string(data), 60)
 }
 
-// HexFrame writes a frame's bytes in one column and its fields in the next, then what
+// hexFrame writes a frame's bytes in one column and its fields in the next, then what
 // the fields contain.
-func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
-	o := stdoutHex(a, all)
+func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
+	o := stdoutHex(out, all)
 	o.Indent = "    "
 	v := newHexView(w, o)
 	switch {
 	case f.Tree == nil:
 		if len(f.Data) > 0 {
-			v.rows(0, []byteRun{{part: partText, data: f.Data}}, a.Out.Green(strconv.Quote(shortText(f.Data, all))))
+			v.rows(0, []byteRun{{part: partText, data: f.Data}}, out.Green(strconv.Quote(shortText(f.Data, all))))
 		}
 		return v.flush()
 	default:
@@ -109,7 +109,7 @@ func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool
 	o.Indent = "      "
 	for _, in := range f.Inner {
 		v := newHexView(w, o)
-		v.line(a.Out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+		v.line(out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
 		if in.Tree != nil {
 			v.tree(in.Tree, decode.View{}, 0)
 		} else {
@@ -122,8 +122,8 @@ func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool
 	return nil
 }
 
-// EndLines says in words what an end of stream or a unary error says.
-func EndLines(end *envelope.End) []string {
+// endLines says in words what an end of stream or a unary error says.
+func endLines(end *envelope.End) []string {
 	if end.Error == nil {
 		return []string{"end of stream: ok"}
 	}
