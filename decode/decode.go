@@ -34,8 +34,8 @@ const (
 type Call struct {
 	Protocol Protocol
 	Codec    string // "proto", "json", or the media subtype
-	Service  string // "agent.v1.AgentService"; "" for plain HTTP
-	RPC      string // "Run"
+	Service  string // "pkg.v1.Service"; "" for plain HTTP
+	RPC      string // "Method"
 }
 
 // A Frame is one message of an exchange as it passed, decoded as far as it goes.
@@ -153,7 +153,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	code, message := s.Status()
 	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
-		Frames: frames, Err: errors.Join(s.Err(), err), Profile: o.Profile,
+		Frames: frames, Err: errors.Join(s.err(), err), Profile: o.Profile,
 	}
 	ex.LoadChoices(ctx, src)
 	return ex, err

@@ -33,9 +33,9 @@ const maxFieldsRead = 1_000_000
 //
 // Limits: a million fields in several messages.
 func ReadDocument(doc *document.Document) (Message, error) {
-	as := doc.As()
+	as := doc.As
 	if as != "frames" && as != "delimited" {
-		return Message{Data: doc.Bytes()}, nil
+		return Message{Data: doc.Data}, nil
 	}
 	m := Message{delimited: as == "delimited"}
 	fields := 0

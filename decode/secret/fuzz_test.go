@@ -18,12 +18,12 @@ import (
 // FuzzFrame: whatever a frame holds, it is audited and cleaned, keeps its
 // length, and has nothing left that its fields tell.
 func FuzzFrame(f *testing.F) {
-	defs, err := schema.Load(proto.Files)
+	defs, err := schema.Load(f.Context(), proto.Files)
 	if err != nil {
 		f.Fatal(err)
 	}
 	rules := &Rules{Fields: make(map[protoreflect.FullName]bool), FrameType: defs.FrameType}
-	for _, name := range proto.SecretFields() {
+	for _, name := range proto.Profile().Secrets.Fields {
 		rules.Fields[protoreflect.FullName(name)] = true
 	}
 	calls := []decode.Call{

@@ -35,6 +35,7 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 
 	reconstructed "unwire/proto"
+	subject "unwire/proto"
 	"unwire/schema"
 )
 
@@ -389,7 +390,8 @@ func BenchCorpus(b *testing.B) (*schema.Schema, Corpus) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := Corpus{Truth: s.Method("agent.v1.AgentService", "Run").Output()}
+	split := subject.Profile().Split
+	c := Corpus{Truth: s.Method(split.Service, split.RPC).Output()}
 	g := NewGenerator(NewRand(5))
 	for range 400 {
 		m, err := proto.Marshal(g.Message(c.Truth, 3))
@@ -423,7 +425,7 @@ func Timed(b *testing.B, f func()) float64 {
 // BuiltIn loads the reconstructed definitions of package proto.
 func BuiltIn(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.LoadFS(t.Context(), reconstructed.Files)
+	s, err := schema.Load(t.Context(), reconstructed.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +446,7 @@ func GoogleTypes() *schema.Schema {
 // SetOf returns the files of s as a descriptor set.
 func SetOf(s *schema.Schema) *descriptorpb.FileDescriptorSet {
 	set := &descriptorpb.FileDescriptorSet{}
-	for _, f := range s.Files() {
+	for _, f := range s.Files {
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
 	}
 	return set
