@@ -198,6 +198,8 @@ func diffFailure(err error) error {
 		return err
 	}
 	switch e.Problem {
+	case query.Unlike:
+		return app.Fail(app.ExitUsage, err, "")
 	case query.NoMethod:
 		return app.Fail(app.ExitUsage, err, "name it with --method, or single exchanges as "+e.At.File+"#1")
 	case query.NoExchange:
@@ -209,5 +211,5 @@ func diffFailure(err error) error {
 	case query.UnknownType:
 		return app.Fail(app.ExitUsage, err, "'unwire schema find' searches them")
 	}
-	return app.Fail(app.ExitUsage, err, "")
+	return err
 }
