@@ -2,6 +2,7 @@ package align
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/envelope"
 	"unwire/schema"
 )
@@ -45,6 +47,20 @@ type call struct {
 type message struct {
 	data    []byte
 	address string
+}
+
+// AddCapture takes the exchanges of the capture that file names, or only the one with
+// the number id if that is not 0, as conversation.EachCall walks them; those that carry
+// a conversation do not count on their own.
+//
+// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
+func (c *Calls) AddCapture(ctx context.Context, file string, src captures.Capture, id int64, part bool) error {
+	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+		if !joined {
+			c.Add(file, ex)
+		}
+		return nil
+	})
 }
 
 // Add takes an exchange of the capture that file names. One that is not of

@@ -1,9 +1,13 @@
 package compare
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/wire"
 	"unwire/schema"
 )
@@ -36,6 +40,20 @@ func NewToucher(before, after *schema.Schema, changes []Change) *Toucher {
 		t.by[version][c.Element] = append(t.by[version][c.Element], i)
 	}
 	return t
+}
+
+// AddCapture looks at the exchanges of a capture, or only at the one with the number id
+// if that is not 0, as conversation.EachCall walks them; those that carry a
+// conversation are not looked at on their own. address names an exchange.
+//
+// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
+func (t *Toucher) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, address func(id int64) string) error {
+	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+		if !joined {
+			t.Add(address(ex.ID), ex)
+		}
+		return nil
+	})
 }
 
 // Add looks at one exchange, which address names.

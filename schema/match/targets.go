@@ -2,6 +2,7 @@ package match
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,7 +11,9 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -83,9 +86,39 @@ func NewTargets(defs *schema.Schema, path fieldpath.Path) *Targets {
 // AddMessage adds a message outside any exchange, of the name frame.
 func (ts *Targets) AddMessage(frame string, t *wire.Tree) { ts.addFound("", frame, t) }
 
-// AddFrame adds a frame of an exchange, which goes by the name address. Of a frame
+// FrameOptions select frames of a capture.
+type FrameOptions struct {
+	// Wanted, if set, reports whether a frame is added.
+	Wanted func(*decode.Frame) bool
+	// Chosen says that all of each frame is a place, and not only what the definitions
+	// leave open in it.
+	Chosen bool
+	// Address names a frame of an exchange, or of the part of a conversation.
+	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string
+}
+
+// AddCapture adds frames of the exchanges of a capture, or only of the one with the
+// number id if that is not 0, as conversation.EachCall walks them.
+//
+// Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
+func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, o FrameOptions) error {
+	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+		if joined {
+			conversation.DropJoined(ex)
+		}
+		for i := range ex.Frames {
+			f := &ex.Frames[i]
+			if f.End == nil && (o.Wanted == nil || o.Wanted(f)) {
+				ts.addFrame(ex, f, o.Address(ex, f, joined), o.Chosen)
+			}
+		}
+		return nil
+	})
+}
+
+// addFrame adds a frame of an exchange, which goes by the name address. Of a frame
 // that was chosen, all of it is a place.
-func (ts *Targets) AddFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
+func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
 	if f.Tree == nil || ex.Codec == "json" {
 		ts.Others++
 		return

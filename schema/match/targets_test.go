@@ -17,7 +17,7 @@ import (
 func targetFrame(ts *Targets, method, address string, data []byte, chosen bool) {
 	ex := &decode.Exchange{Call: decode.Call{Codec: "proto", Protocol: decode.ConnectUnary, Service: "a.Service", RPC: method}}
 	f := &decode.Frame{Dir: captures.Up, Frame: envelope.Frame{Data: data}, Tree: wire.Parse(data, wire.Options{})}
-	ts.AddFrame(ex, f, address, chosen)
+	ts.addFrame(ex, f, address, chosen)
 }
 
 // names are the places that are matched, with their first conclusion.

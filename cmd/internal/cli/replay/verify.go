@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
@@ -102,7 +102,7 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 // liveVerifyBudget is how many requests another machine gets if nothing is said.
 const liveVerifyBudget = 200
 
-func runVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
+func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFlags) (err error) {
 	if f.standin && f.To != "" {
 		return app.Usagef("--standin and --to both say which server to ask")
 	}
@@ -164,7 +164,7 @@ func (f *verifyFlags) methodsOptions(reach ReplaySettings) oracle.MethodsOptions
 
 // methodsToVerify finds the methods of a capture, or of one exchange, and reports
 // those that are left out.
-func methodsToVerify(ctx context.Context, a *app.App, store *store.Store, addr app.Address, s *schema.Schema) (*oracle.Methods, error) {
+func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, s *schema.Schema) (*oracle.Methods, error) {
 	methods, err := oracle.FindMethods(ctx, store, s, addr.Exchange)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func methodsToVerify(ctx context.Context, a *app.App, store *store.Store, addr a
 }
 
 // verifyMethods verifies the methods and prints what came of each.
-func verifyMethods(ctx context.Context, a *app.App, store *store.Store, methods *oracle.Methods, o oracle.MethodsOptions, f *verifyFlags) error {
+func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, methods *oracle.Methods, o oracle.MethodsOptions, f *verifyFlags) error {
 	rows := [][]string{}
 	o.Planned = func(p *oracle.VerifyPlan) error {
 		switch {

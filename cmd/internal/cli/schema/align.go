@@ -11,10 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
-	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/align"
 )
@@ -63,19 +64,11 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
-	var damage error
-	for _, name := range inputs {
-		file := app.ParseAddress(name).File
-		err := app.EachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-			if !piece {
-				calls.Add(file, ex)
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, captures.ErrDamaged) {
-			return err
-		}
-		damage = errors.Join(damage, err)
+	damage := withCaptures(inputs, func(c *store.Store, at query.Address) error {
+		return calls.AddCapture(ctx, at.File, c, at.Exchange, at.Part)
+	})
+	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		return damage
 	}
 	var aligner align.Aligner
 	unpaired, err := calls.Pair(&aligner)

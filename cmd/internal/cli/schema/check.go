@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
 	"unwire/proto"
@@ -168,32 +170,21 @@ func nothingChecked(r *check.Report, exchanges int) error {
 // CheckCaptures checks the exchanges of captures against definitions, and counts
 // them. For a damaged capture it returns the report of what could be read and an error.
 func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
-	var damage error
 	file := ""
 	k := check.NewChecker(defs, check.CheckOptions{
 		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
-			return app.Address{File: file, Exchange: ex.ID, Part: part, Dir: f.Dir, Frame: f.Seq}.String()
+			return frameAddress(file, ex, f, part)
 		},
 	})
-	for _, name := range inputs {
-		file = app.ParseAddress(name).File
-		n, err := checkCapture(ctx, k, name, a.Remark)
-		if exchanges += n; err != nil && !errors.Is(err, captures.ErrDamaged) {
-			return nil, exchanges, err
-		}
-		damage = errors.Join(damage, err)
+	damage := withCaptures(inputs, func(c *store.Store, at query.Address) error {
+		file = at.File
+		n, err := k.AddCapture(ctx, c, at.Exchange, at.Part, a.Remark)
+		exchanges += n
+		return err
+	})
+	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		return nil, exchanges, damage
 	}
 	return k.Report(), exchanges, damage
-}
-
-// checkCapture has k check the exchanges of a capture, or the one that an address names.
-func checkCapture(ctx context.Context, k *check.Checker, name string, onExchange func(*decode.Exchange)) (exchanges int, err error) {
-	addr := app.ParseAddress(name)
-	store, err := app.OpenCapture(addr.File)
-	if err != nil {
-		return 0, err
-	}
-	defer store.Close()
-	return k.AddCapture(ctx, store, addr.Exchange, addr.Part, onExchange)
 }

@@ -190,7 +190,7 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	g.checker = check.NewChecker(defs, check.CheckOptions{
 		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
-			return app.Address{File: g.file, Exchange: ex.ID, Part: part, Dir: fr.Dir, Frame: fr.Seq}.String()
+			return frameAddress(g.file, ex, fr, part)
 		},
 	})
 	reading := g.gather(ctx, inputs)

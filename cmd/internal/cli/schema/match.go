@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
-	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -131,25 +132,19 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 
 // addFrames adds the frames of a capture or exchange, or the one that name says.
 func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
-	addr := app.ParseAddress(name)
-	whole := addr
-	whole.Frame = -1
-	return app.EachExchange(ctx, whole.String(), func(ex *decode.Exchange, joined bool) error {
-		if joined {
-			conversation.DropJoined(ex)
-		}
-		for i := range ex.Frames {
-			fr := &ex.Frames[i]
-			if addr.Frame >= 0 && (fr.Dir != addr.Dir || fr.Seq != addr.Frame) || fr.End != nil || dir != "" && fr.Dir.String() != dir {
-				continue
-			}
-			ts.AddFrame(ex, fr, app.Address{File: addr.File, Exchange: ex.ID, Part: joined, Dir: fr.Dir, Frame: fr.Seq}.String(), addr.Frame >= 0)
-		}
-		return nil
+	return withCapture(name, func(c *store.Store, at query.Address) error {
+		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
+			Wanted: func(f *decode.Frame) bool {
+				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (dir == "" || f.Dir.String() == dir)
+			},
+			Chosen: at.Frame >= 0,
+			Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
+				return frameAddress(at.File, ex, f, part)
+			},
+		})
 	})
 }
 
-// sayNoTarget says why there is nothing to match, and whether that is a finding.
 func sayNoTarget(a *app.App, ts *match.Targets, path string) error {
 	switch {
 	case path != "":

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/replay"
@@ -18,12 +20,10 @@ import (
 // touchCaptures has t look at the exchanges of captures.
 func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
 	for _, name := range inputs {
-		file := app.ParseAddress(name).File
-		err := app.EachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-			if !piece {
-				t.Add(app.Address{File: file, Exchange: ex.ID, Frame: -1}.String(), ex)
-			}
-			return nil
+		err := withCapture(name, func(c *store.Store, at query.Address) error {
+			return t.AddCapture(ctx, c, at.Exchange, at.Part, func(id int64) string {
+				return query.Address{File: at.File, Exchange: id, Frame: -1}.String()
+			})
 		})
 		if err != nil {
 			return err
