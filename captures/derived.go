@@ -5,15 +5,22 @@ import (
 	"iter"
 )
 
+// ProfileBits is how many of the bits of Summary.Version tell profiles apart.
+const ProfileBits = 24
+
 // A Summary is what a listing shows of an exchange that has to be derived from
 // its bodies.
 //
 // Shape: Truth is Listed.Truth of the exchange that it was derived from: where
 // that is another by now, the Summary counts for nothing. The words are those of
-// the code that derives; Version says which.
+// the code that derives, with a profile; Version says which.
 type Summary struct {
-	Exchange             int64
-	Version              int
+	Exchange int64
+
+	// Version is that of the code, above ProfileBits bits that tell profiles apart. A
+	// summary is never replaced by one of older code.
+	Version int
+
 	Truth                int64
 	Protocol, Codec      string
 	Service, RPC         string

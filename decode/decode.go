@@ -34,8 +34,8 @@ const (
 type Call struct {
 	Protocol Protocol
 	Codec    string // "proto", "json", or the media subtype
-	Service  string // "agent.v1.AgentService"; "" for plain HTTP
-	RPC      string // "Run"
+	Service  string // "pkg.v1.Service"; "" for plain HTTP
+	RPC      string // "Method"
 }
 
 // A Frame is one message of an exchange as it passed, decoded as far as it goes.

@@ -2,7 +2,9 @@ package decode
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/url"
 
@@ -23,10 +25,55 @@ const (
 	poolOne       = 64 << 10 // bytes of another exchange's frame
 )
 
-// A Pool is the evidence of the messages of one method, by direction.
+// poolVersion is raised when a Pool of the same exchanges becomes another.
+const poolVersion = 1
+
+// A Pool is the evidence of the messages of one method, by direction. As JSON it can be
+// kept, and read again by the same version of this package.
 type Pool struct {
-	roots  [2]*kind.Pooled
-	Frames [2]int // that it was drawn from
+	roots    [2]*kind.Pooled
+	evidence *kind.Evidence
+	Frames   [2]int // that it was drawn from
+}
+
+// poolDoc is a Pool as JSON.
+type poolDoc struct {
+	Version  int      `json:"version"`
+	Frames   [2]int   `json:"frames"`
+	Evidence kind.Doc `json:"evidence"`
+}
+
+// MarshalJSON writes a Pool that NewPool has made.
+func (p *Pool) MarshalJSON() ([]byte, error) {
+	return json.Marshal(poolDoc{poolVersion, p.Frames, p.evidence.Doc()})
+}
+
+// UnmarshalJSON reads what MarshalJSON has written. The bytes may come from anywhere.
+func (p *Pool) UnmarshalJSON(data []byte) error {
+	var doc poolDoc
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return err
+	}
+	if doc.Version != poolVersion {
+		return fmt.Errorf("evidence of version %d; this one reads %d", doc.Version, poolVersion)
+	}
+	ev, err := doc.Evidence.Evidence()
+	if err != nil {
+		return err
+	}
+	*p = *newPool(ev, doc.Frames)
+	return nil
+}
+
+// newPool makes a Pool of evidence, which must not change any more.
+func newPool(ev *kind.Evidence, frames [2]int) *Pool {
+	p := &Pool{evidence: ev, Frames: frames}
+	for dir := range p.roots {
+		if m := ev.Root(captures.Direction(dir).String()); m != nil {
+			p.roots[dir] = kind.NewPooled(m)
+		}
+	}
+	return p
 }
 
 // Of is the evidence of a direction; a nil Pool, or one that has none, gives nil.
@@ -70,14 +117,7 @@ func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
 	if src != nil && p.trees > 0 {
 		p.near(ctx, src, ex)
 	}
-	pool := &Pool{}
-	for dir := range pool.roots {
-		if m := p.ev.Root(captures.Direction(dir).String()); m != nil {
-			pool.roots[dir] = kind.NewPooled(m)
-		}
-		pool.Frames[dir] = p.frames[dir]
-	}
-	return pool
+	return newPool(p.ev, p.frames)
 }
 
 // A poolBuilder accumulates a Pool.

@@ -1,7 +1,10 @@
 package decode
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -122,4 +125,57 @@ func BenchmarkView(b *testing.B) {
 
 func textField(n protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), s)
+}
+
+// A Pool that was written as JSON and read again reads every field as it did.
+func TestPoolJSON(t *testing.T) {
+	s, err := store.Create(t.TempDir()+"/a.uwc", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		m := textField(1, fmt.Sprintf("a text of some words, the %d", i))
+		m = append(m, textField(2, string(textField(1, "inner"))+string(textField(7, "\xff\x00bytes")))...)
+		m = protowire.AppendVarint(protowire.AppendTag(m, 3, protowire.VarintType), r.Uint64()>>r.IntN(64))
+		m = protowire.AppendFixed32(protowire.AppendTag(m, 4, protowire.Fixed32Type), r.Uint32())
+		m = protowire.AppendFixed64(protowire.AppendTag(m, 5, protowire.Fixed64Type), math.Float64bits(r.NormFloat64()))
+		packed := make([]byte, r.IntN(20))
+		for k := range packed {
+			packed[k] = byte(r.IntN(256))
+		}
+		recordUnary(t, s, "/a.B/C", append(m, textField(6, string(packed))...))
+	}
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ex, err := Decode(t.Context(), s, 30, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := NewPool(t.Context(), s, ex)
+	data, err := json.Marshal(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := new(Pool)
+	if err := json.Unmarshal(data, again); err != nil {
+		t.Fatal(err)
+	}
+	read := func(p *Pool) string {
+		b, err := json.Marshal(View{Evidence: p.Of(captures.Up)}.Fields(ex.Frames[0].Tree))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if again.Frames != pool.Frames || read(again) != read(pool) {
+		t.Errorf("%v\n%s\nwant %v\n%s", again.Frames, read(again), pool.Frames, read(pool))
+	}
+	for _, bad := range []string{`{}`, `{"version":2}`, `{"version":1,"evidence":{"roots":{"up":{"samples":-1}}}}`, `[`} {
+		if err := json.Unmarshal([]byte(bad), new(Pool)); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
 }

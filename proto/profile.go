@@ -16,6 +16,7 @@ func Profile() *profile.Profile {
 		Name: "cursor",
 		// A method M is asked for as MSSE or MPoll.
 		Split: profile.Split{
+			Service: "agent.v1.AgentService", RPC: "Run",
 			Append: profile.Append{RPC: "BidiAppend", Text: 1, Binary: 4, ID: []uint64{2, 1}, Number: 3},
 			Heads: []profile.Head{
 				{Suffix: "SSE", ID: []uint64{1}},
@@ -26,6 +27,20 @@ func Profile() *profile.Profile {
 			Headers: []string{"x-client-key", "x-cursor-checksum"},
 			Names:   []string{"x-client-key", "x-cursor-checksum"},
 			Keys:    []profile.Key{{Prefix: "key_", MinLength: 24}, {Prefix: "crsr_", MinLength: 20}},
+			Fields: []string{
+				"agent.v1.ApiKeyCredentials.api_key",
+				"agent.v1.AzureCredentials.api_key",
+				"agent.v1.BedrockCredentials.access_key",
+				"agent.v1.BedrockCredentials.secret_key",
+				"agent.v1.BedrockCredentials.session_token",
+				"agent.v1.ClientLlmGatewayCredential.bearer_token",
+				"aiserver.v1.ModelDetails.api_key",
+				"aiserver.v1.ModelDetails.azure_state",
+				"aiserver.v1.ModelDetails.bedrock_state",
+				"aiserver.v1.IndexingConfig.repo42_auth_token",
+				"aiserver.v1.IndexingConfig.default_user_path_encryption_key",
+				"aiserver.v1.IndexingConfig.default_team_path_encryption_key",
+			},
 		},
 		Hosts: []string{"*.cursor.sh"},
 		Endpoints: profile.Endpoints{

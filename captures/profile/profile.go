@@ -53,6 +53,10 @@ type Profile struct {
 // (heads), each message of the client is a call of its own (an append), and a
 // request id says what belongs together.
 type Split struct {
+	// Service and RPC are the bidirectional method whose messages are carried inside
+	// fields of others.
+	Service, RPC string
+
 	Append Append
 	Heads  []Head
 }
@@ -98,6 +102,11 @@ type Secrets struct {
 
 	// Keys are what the service's keys look like.
 	Keys []Key
+
+	// Fields are the full names of message fields whose value is a secret; of a
+	// field that is a message, every text in it is one. A recorder never decodes, so
+	// it cannot use them: whoever reads what was recorded can.
+	Fields []string
 }
 
 // A Key is what keys of one kind look like: a prefix of three bytes or more, and

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ const (
 	maxReadings    = 10_000
 	maxReadingLen  = 4 << 10
 	readingsPrefix = "reading\x1f" // of their names in meta
+	readingsEnd    = "reading\x20" // above each name with the prefix
 )
 
 // readingName is what a reading is stored under.
@@ -45,7 +47,7 @@ func putReading(ctx context.Context, tx *sql.Tx, r *captures.Reading) error {
 		return err
 	}
 	var n int
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM meta`).Scan(&n); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM meta WHERE name >= ? AND name < ?`, readingsPrefix, readingsEnd).Scan(&n); err != nil {
 		return err
 	}
 	if n >= maxReadings {
@@ -92,7 +94,7 @@ func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) erro
 	if err := idle(s.Path); err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.Path); err != nil {
+	if err := isWhole(s.Path); err != nil {
 		return err
 	}
 	db, err := openDB(s.Path, "rw")
@@ -109,4 +111,32 @@ func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) erro
 		}
 	}
 	return errors.Join(err, db.Close())
+}
+
+// isWhole refuses a file that is shorter than its first page says: to write to a part of
+// a capture could lose more of it.
+func isWhole(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var head [32]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil {
+		return fmt.Errorf("%w: %w", captures.ErrDamaged, err)
+	}
+
+	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
+	if pageSize == 1 { // stands for 65,536, which two bytes cannot hold
+		pageSize = 1 << 16
+	}
+	pages := int64(binary.BigEndian.Uint32(head[28:]))
+	if pages*pageSize > info.Size() {
+		return fmt.Errorf("%w: %d bytes of %d", captures.ErrDamaged, info.Size(), pages*pageSize)
+	}
+	return nil
 }

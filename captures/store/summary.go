@@ -244,7 +244,7 @@ func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary,
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 		ON CONFLICT (exchange) DO UPDATE SET
 			version=?2, truth=?3, protocol=?4, codec=?5, service=?6, rpc=?7, code=?8, frames_up=?9, frames_down=?10, thread=?11
-			WHERE version <= ?2`)
+			WHERE version >> ?12 <= ?2 >> ?12`)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func putSummaries(ctx context.Context, tx *sql.Tx, summaries []captures.Summary,
 			upTo = min(upTo, m.Exchange-1)
 			continue
 		}
-		if _, err := add.ExecContext(ctx, m.Exchange, m.Version, m.Truth, m.Protocol, m.Codec, m.Service, m.RPC, m.Code, m.FramesUp, m.FramesDown, m.Thread); err != nil {
+		if _, err := add.ExecContext(ctx, m.Exchange, m.Version, m.Truth, m.Protocol, m.Codec, m.Service, m.RPC, m.Code, m.FramesUp, m.FramesDown, m.Thread, captures.ProfileBits); err != nil {
 			return fmt.Errorf("exchange %d: %w", m.Exchange, err)
 		}
 	}

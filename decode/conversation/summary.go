@@ -4,16 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/decode"
 )
 
-// summaryVersion is raised with every change to what a summary says of the same
-// exchange: older ones are then derived again.
-const summaryVersion = 1
+// codeVersion is that of the code in this file. It is raised with every change to
+// what a summary says of the same exchange: older ones are then derived again.
+const codeVersion = 1
+
+// summaryVersion is the version of the summaries that are derived with a profile: a
+// profile that joins exchanges in another way has another.
+func summaryVersion(p *profile.Profile) int {
+	var split profile.Split
+	if p != nil {
+		split = p.Split
+	}
+	h := fnv.New32a()
+	a := split.Append
+	fmt.Fprintf(h, "%q %d %d %d %d\n", a.RPC, a.Text, a.Binary, a.ID, a.Number)
+	for _, head := range split.Heads {
+		fmt.Fprintf(h, "%q %d %d %d %d\n", head.Suffix, head.ID, head.Number, head.Data, head.EOF)
+	}
+	return codeVersion<<captures.ProfileBits | int(h.Sum32()&(1<<captures.ProfileBits-1))
+}
 
 // A Listed exchange is what a listing says of it.
 //
@@ -48,7 +66,7 @@ func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, err
 	l := &List{upTo: math.MaxInt64}
 	all := Set{threads: newThreads(store.Profile())}
 	var failed unreadExchanges
-	for rec, err := range store.Listing(ctx, summaryVersion) {
+	for rec, err := range store.Listing(ctx, summaryVersion(store.Profile())) {
 		if err != nil {
 			failed.capture = err
 			l.upTo = math.MinInt64
@@ -138,7 +156,7 @@ func callOf(m *captures.Summary) decode.Call {
 // summarize derives what a listing says of an exchange, until the first chunk
 // that cannot be read.
 func summarize(ctx context.Context, src captures.Source, l captures.Listed) (captures.Summary, error) {
-	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion, Truth: l.Truth}
+	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion(src.Profile()), Truth: l.Truth}
 	rec, err := src.Exchange(ctx, m.Exchange)
 	if err != nil {
 		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
@@ -201,7 +219,7 @@ func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 	if thread == "" {
 		return c, nil
 	}
-	pieces, upTo, err := store.Thread(ctx, thread, summaryVersion)
+	pieces, upTo, err := store.Thread(ctx, thread, summaryVersion(src.Profile()))
 	if err != nil {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}

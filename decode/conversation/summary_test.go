@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
@@ -272,7 +273,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 		if err != nil || l.Exchanges[0].FramesDown != n || len(l.derived) != 0 {
 			t.Errorf("after %d frames: %+v, %v", n, l.Exchanges[0], err)
 		}
-		m := captures.Summary{Exchange: 1, Version: summaryVersion, FramesDown: 99}
+		m := captures.Summary{Exchange: 1, Version: summaryVersion(proto.Profile()), FramesDown: 99}
 		if err := r.PutSummaries(t.Context(), []captures.Summary{m}, 1); !errors.Is(err, captures.ErrInUse) {
 			t.Errorf("written beside a recorder: %v", err)
 		}
@@ -355,6 +356,7 @@ func TestSummariesThatDoNotCount(t *testing.T) {
 		"DELETE FROM summaries WHERE exchange = 3",
 		"UPDATE summaries SET version = 0",
 		"UPDATE summaries SET version = 99",
+		"UPDATE summaries SET version = 99 << 24",
 		"UPDATE summaries SET frames_up = -1",
 		"UPDATE summaries SET frames_down = 1 << 40",
 		"UPDATE summaries SET thread = CAST(zeroblob(5000) AS TEXT) WHERE exchange = 2",
@@ -382,6 +384,40 @@ func TestSummariesThatDoNotCount(t *testing.T) {
 				t.Errorf("%d derived again", derived)
 			}
 		})
+	}
+}
+
+// A capture that was indexed with one profile, or without any, is joined by the
+// profile that it is opened with.
+func TestSummariesOfAnotherProfile(t *testing.T) {
+	other := proto.Profile()
+	other.Split.Heads = other.Split.Heads[:0]
+	for _, indexed := range []*profile.Profile{nil, other} {
+		path := filepath.Join(t.TempDir(), "a.uwc")
+		fallback().store(t, path, store.Options{Profile: proto.Profile()})
+		want := reference(t, path)
+		for range 2 { // back and forth: each replaces the summaries of the other
+			index(t, path, indexed)
+			if got, derived := listed(t, path, true); got != want || derived == 0 {
+				t.Errorf("%d derived: %s", derived, cmp.Diff(want, got))
+			}
+		}
+		if _, derived := listed(t, path, false); derived != 0 {
+			t.Errorf("%d derived again", derived)
+		}
+	}
+}
+
+// index stores the summaries that a profile gives.
+func index(t *testing.T, path string, p *profile.Profile) {
+	t.Helper()
+	s, err := store.Open(path, store.ReadOptions{Profile: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // open for reading
+	if err := Index(t.Context(), s); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -440,10 +476,10 @@ func TestSummaryTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close() //nolint:errcheck // open for reading
-	if _, upTo, err := s.Thread(t.Context(), "r", summaryVersion); err != nil || upTo > 0 {
+	if _, upTo, err := s.Thread(t.Context(), "r", summaryVersion(s.Profile())); err != nil || upTo > 0 {
 		t.Errorf("up to %d, %v", upTo, err)
 	}
-	if _, upTo, err := s.Thread(t.Context(), "", summaryVersion); err != nil || upTo != math.MinInt64 {
+	if _, upTo, err := s.Thread(t.Context(), "", summaryVersion(s.Profile())); err != nil || upTo != math.MinInt64 {
 		t.Errorf("no thread: up to %d, %v", upTo, err)
 	}
 }
@@ -492,7 +528,7 @@ func TestIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for l, err := range store.Listing(ctx, summaryVersion) {
+	for l, err := range store.Listing(ctx, summaryVersion(store.Profile())) {
 		if m := l.Summary; err != nil || m == nil || m.FramesUp != 1 || m.FramesDown != 2 || m.Code != "ok" {
 			t.Errorf("%+v, %v", m, err)
 		}

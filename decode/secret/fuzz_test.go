@@ -23,7 +23,7 @@ func FuzzFrame(f *testing.F) {
 		f.Fatal(err)
 	}
 	rules := &Rules{Fields: make(map[protoreflect.FullName]bool), FrameType: defs.FrameType}
-	for _, name := range proto.SecretFields() {
+	for _, name := range proto.Profile().Secrets.Fields {
 		rules.Fields[protoreflect.FullName(name)] = true
 	}
 	calls := []decode.Call{

@@ -55,7 +55,7 @@ func testRules(t *testing.T) *secret.Rules {
 			return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
 		},
 	}
-	for _, name := range proto.SecretFields() {
+	for _, name := range proto.Profile().Secrets.Fields {
 		r.Fields[protoreflect.FullName(name)] = true
 	}
 	return r

@@ -102,13 +102,14 @@ func SecretRules(defs *schema.Schema) *secret.Rules {
 	if defs == nil {
 		return r
 	}
-	for _, name := range proto.SecretFields() {
+	subject := proto.Profile()
+	for _, name := range subject.Secrets.Fields {
 		r.Fields[protoreflect.FullName(name)] = true
 	}
 	r.FrameType = defs.FrameType
 	r.InnerType = func(_ decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
-		// What the fallbacks carry in a field is the agent's stream.
-		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
+		// What the fallbacks carry in a field is the stream of one method.
+		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: subject.Split.Service, RPC: subject.Split.RPC}, dir)
 	}
 	return r
 }

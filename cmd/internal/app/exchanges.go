@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"unwire/captures/store"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -11,17 +11,17 @@ import (
 
 // RemarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
 // would read as "nothing wrong".
-func (a *App) RemarkEmpty(ctx context.Context, store *store.Store) {
-	for range store.Exchanges(ctx) {
+func (a *App) RemarkEmpty(ctx context.Context, c *query.Capture) {
+	for range c.Exchanges(ctx) {
 		return
 	}
-	a.Say("unwire: warning: %s holds no exchanges", term.Clean(store.Path))
+	a.Say("unwire: warning: %s holds no exchanges", term.Clean(c.Path))
 }
 
 // EachExchange decodes the exchanges of a capture, or the one that an address
 // such as F.uwc#7 names, as conversation.EachCall does.
 func EachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
-	addr := ParseAddress(name)
+	addr := query.ParseAddress(name)
 	store, err := OpenCapture(addr.File)
 	if err != nil {
 		return err

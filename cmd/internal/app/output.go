@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/decode/text"
 	"unwire/proto"
 	"unwire/replay/credential"
@@ -21,19 +22,14 @@ import (
 
 // PrintJSON writes v as one line of JSON Lines on stdout.
 func (a *App) PrintJSON(v any) error {
-	return NewLineEncoder(a.Out).Encode(v)
+	e := json.NewEncoder(a.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // Print writes an object of the contract as one line of JSON Lines on stdout.
 func (a *App) Print(o contract.Object) error {
 	return contract.NewEncoder(a.Out).Encode(o)
-}
-
-// NewLineEncoder writes JSON Lines.
-func NewLineEncoder(w io.Writer) *json.Encoder {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e
 }
 
 // Say writes talk for people to stderr.
@@ -98,7 +94,7 @@ func InputName(name string) string {
 }
 
 // OpenCapture opens a capture for reading.
-func OpenCapture(path string) (*store.Store, error) {
+func OpenCapture(path string) (*query.Capture, error) {
 	if path == "-" {
 		return nil, Fail(ExitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
 			"save it first, 'cat > F.uwc'; 'unwire import -' reads HAR, JSON Lines, flows and packets from stdin")
@@ -107,7 +103,7 @@ func OpenCapture(path string) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(path, store.ReadOptions{Limits: limits, Profile: proto.Profile()})
+	return query.Open(path, store.ReadOptions{Limits: limits, Profile: proto.Profile()})
 }
 
 // maxReadVariable is the environment variable that sets to how many bytes the

@@ -193,7 +193,7 @@ var table = map[string]row{
 		why:     "the JSON that is printed is the libraries' results, whoever prints them",
 	},
 	"cmd/internal/query": {
-		imports: []string{"captures", "captures/", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "captures/", "cmd/internal/contract", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "answers questions about captures for every surface, and knows none of these",
 	},
 	"cmd/internal/app": {
@@ -201,7 +201,7 @@ var table = map[string]row{
 		why:     "what a run of the program is knows no command",
 	},
 	"cmd/internal/render": {
-		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
 	},
 	"cmd/internal/render/schematext": {

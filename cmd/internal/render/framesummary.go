@@ -28,7 +28,7 @@ func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 		f := &ex.Frames[i]
 		g := frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T)}
 		if f.End != nil {
-			g.Summary.path = strings.Join(EndLines(f.End), "; ")
+			g.Summary.path = strings.Join(endLines(f.End), "; ")
 		} else if f.Tree != nil {
 			g.Summary = summarise(decode.TreeJSON(f.Tree, app.FrameType(defs, ex.Call, f.Dir)))
 		}

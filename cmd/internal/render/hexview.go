@@ -14,33 +14,33 @@ import (
 )
 
 // hexOptions are those of a view on stdout.
-func hexOptions(a *app.App, all bool) decode.HexOptions {
+func hexOptions(out *term.Output, all bool) decode.HexOptions {
 	return decode.HexOptions{All: all, Paint: func(p decode.Part, s string) string {
 		switch p {
 		case decode.PartHead:
-			return a.Out.Cyan(s)
+			return out.Cyan(s)
 		case decode.PartLength:
-			return a.Out.Dim(s)
+			return out.Dim(s)
 		case decode.PartText:
-			return a.Out.Green(s)
+			return out.Green(s)
 		case decode.PartNumber:
-			return a.Out.Yellow(s)
+			return out.Yellow(s)
 		case decode.PartBytes:
-			return a.Out.Magenta(s)
+			return out.Magenta(s)
 		case decode.PartBad:
-			return a.Out.Red(s)
+			return out.Red(s)
 		}
 		return s
 	}}
 }
 
 // HexDocument writes a document's bytes in one column and its fields in the next.
-func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, all bool) error {
-	o := hexOptions(a, all)
+func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.View, all bool) error {
+	o := hexOptions(out, all)
 	o.Inside = true
 	v := decode.NewHexView(w, o)
 	if s := doc.Source(); s != "" {
-		v.Line(a.Out.Dim("in " + s + "; offsets are those of the bytes"))
+		v.Line(out.Dim("in " + s + "; offsets are those of the bytes"))
 	}
 	var tree wire.Tree
 	err := doc.Parts(func(p text.Part) error {
@@ -61,7 +61,7 @@ func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, al
 				return err
 			}
 			base, body = 0, decode.NewHexView(w, inner)
-			body.Line(a.Out.Dim("decompressed, with offsets of its own:"))
+			body.Line(out.Dim("decompressed, with offsets of its own:"))
 		}
 		switch {
 		case len(p.Data) == 0:
@@ -69,7 +69,7 @@ func HexDocument(a *app.App, w io.Writer, doc *text.Document, by decode.View, al
 			tree.Reset(p.Data, wire.Options{})
 			body.Tree(&tree, by, base)
 		case p.Kind == "text":
-			body.Rows(base, []decode.Run{{Part: decode.PartText, Data: p.Data}}, a.Out.Green(strconv.Quote(shortText(p.Data, all))))
+			body.Rows(base, []decode.Run{{Part: decode.PartText, Data: p.Data}}, out.Green(strconv.Quote(shortText(p.Data, all))))
 		default:
 			body.Rows(base, []decode.Run{{Part: decode.PartBytes, Data: p.Data}}, fmt.Sprintf("bytes[%d]", len(p.Data)))
 		}
@@ -88,16 +88,16 @@ func shortText(data []byte, all bool) string {
 	return term.Cut(string(data), 60)
 }
 
-// HexFrame writes a frame's bytes in one column and its fields in the next, then what
+// hexFrame writes a frame's bytes in one column and its fields in the next, then what
 // the fields contain.
-func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
-	o := hexOptions(a, all)
+func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
+	o := hexOptions(out, all)
 	o.Indent = "    "
 	v := decode.NewHexView(w, o)
 	switch {
 	case f.Tree == nil:
 		if len(f.Data) > 0 {
-			v.Rows(0, []decode.Run{{Part: decode.PartText, Data: f.Data}}, a.Out.Green(strconv.Quote(shortText(f.Data, all))))
+			v.Rows(0, []decode.Run{{Part: decode.PartText, Data: f.Data}}, out.Green(strconv.Quote(shortText(f.Data, all))))
 		}
 		return v.Flush()
 	default:
@@ -109,7 +109,7 @@ func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool
 	o.Indent = "      "
 	for _, in := range f.Inner {
 		v := decode.NewHexView(w, o)
-		v.Line(a.Out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+		v.Line(out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
 		if in.Tree != nil {
 			v.Tree(in.Tree, decode.View{}, 0)
 		} else {
@@ -122,8 +122,8 @@ func HexFrame(a *app.App, w io.Writer, f *decode.Frame, by decode.View, all bool
 	return nil
 }
 
-// EndLines says in words what an end of stream or a unary error says.
-func EndLines(end *envelope.End) []string {
+// endLines says in words what an end of stream or a unary error says.
+func endLines(end *envelope.End) []string {
 	if end.Error == nil {
 		return []string{"end of stream: ok"}
 	}

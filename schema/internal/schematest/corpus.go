@@ -35,6 +35,7 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 
 	reconstructed "unwire/proto"
+	subject "unwire/proto"
 	"unwire/schema"
 )
 
@@ -389,7 +390,8 @@ func BenchCorpus(b *testing.B) (*schema.Schema, Corpus) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := Corpus{Truth: s.Method("agent.v1.AgentService", "Run").Output()}
+	split := subject.Profile().Split
+	c := Corpus{Truth: s.Method(split.Service, split.RPC).Output()}
 	g := NewGenerator(NewRand(5))
 	for range 400 {
 		m, err := proto.Marshal(g.Message(c.Truth, 3))

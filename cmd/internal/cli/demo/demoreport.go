@@ -8,16 +8,15 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/cli/inspect"
 	replaycmd "unwire/cmd/internal/cli/replay"
 	schemacmd "unwire/cmd/internal/cli/schema"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/proto"
@@ -45,7 +44,7 @@ type demoReport struct {
 	file   string
 	server *demoServer
 
-	store  *store.Store
+	store  *query.Capture
 	defs   *schema.Schema
 	stream *decode.Exchange // the agent's stream
 }
@@ -92,15 +91,15 @@ func (r *demoReport) line(w io.Writer, s string) {
 // recorded lists the exchanges.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
-	list, err := conversation.ListExchanges(ctx, r.store)
+	list, err := r.store.List(ctx)
 	if err != nil {
 		return err
 	}
 	rows := make([][]string, len(list.Exchanges))
 	for i := range list.Exchanges {
-		l := inspect.NewListing(&list.Exchanges[i])
+		l := contract.NewExchange(&list.Exchanges[i])
 		rows[i] = []string{
-			fmt.Sprintf("#%d", l.ID), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.Ending(),
+			fmt.Sprintf("#%d", l.ID), render.CallName(l), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, render.Ending(l),
 			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
 		}
 	}

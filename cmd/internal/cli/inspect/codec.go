@@ -13,10 +13,10 @@ import (
 
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/text"
 	"unwire/decode/wire"
@@ -85,9 +85,9 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 		return err
 	}
 	if f.follow {
-		return followDecode(ctx, a, f, app.ParseAddress(name))
+		return followDecode(ctx, a, f, query.ParseAddress(name))
 	}
-	if f.schema != "" && f.typeName == "" && app.ParseAddress(name).Exchange == 0 {
+	if f.schema != "" && f.typeName == "" && query.ParseAddress(name).Exchange == 0 {
 		return app.Usagef("--schema needs --type, the full name of the message")
 	}
 	if f.explain != "" && f.hex {
@@ -150,7 +150,7 @@ func (f decodeFlags) check(whole string) error {
 func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, by decode.View) error {
 	switch {
 	case f.hex:
-		return render.HexDocument(a, w, doc, by, f.all)
+		return render.HexDocument(a.Out, w, doc, by, f.all)
 	case f.format == "json":
 		return doc.JSON(w)
 	}
@@ -252,8 +252,8 @@ type decodedInput struct {
 
 // openRead opens a frame's data if name is the address of a frame, else a file, with
 // how its fields are read. Md comes before the definition of a frame's method.
-func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []chosenReading) (decodedInput, decode.View, error) {
-	addr := app.ParseAddress(name)
+func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice) (decodedInput, decode.View, error) {
+	addr := query.ParseAddress(name)
 	by := decode.View{Type: md}
 	if addr.Exchange == 0 {
 		if f.once {
@@ -274,7 +274,7 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 		return decodedInput{}, by, err
 	}
 	defer store.Close()
-	ex, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
+	ex, err := store.Resolve(ctx, addr.Exchange, addr.Part)
 	if err != nil {
 		return decodedInput{}, by, err
 	}
@@ -288,15 +288,15 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 			return decodedInput{}, by, err
 		}
 	}
-	v := viewsOf(ctx, store, ex.Exchange, defs)
+	v := store.Views(ctx, ex, defs)
 	if err := choose(ctx, a, store, ex.Exchange, v, chosen, []decode.Frame{*frame}, f.once); err != nil {
 		return decodedInput{}, by, err
 	}
-	by = v.of(ex.Call, frame.Dir)
+	by = v.Of(ex.Call, frame.Dir)
 	if md != nil {
 		by.Type = md
 	}
-	return decodedInput{&app.Input{Data: frame.Data}, true, v.pool.Frames[frame.Dir&1]}, by, nil
+	return decodedInput{&app.Input{Data: frame.Data}, true, v.Messages(frame.Dir)}, by, nil
 }
 
 // explainDocument says why a field of a document's messages is read as it is.
@@ -312,7 +312,7 @@ func explainDocument(a *app.App, doc *text.Document, by decode.View, pooled int,
 			return nil
 		}
 		tree.Reset(p.Data, wire.Options{})
-		list := explain(tree, by, path, pooled)
+		list := query.Explain(tree, by, path, pooled)
 		found = found || len(list) > 0
 		return printExplanations(a, a.Out, list, app.InputName(name), f.format == "json")
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/diff"
@@ -123,12 +124,12 @@ type ChangeGroup struct {
 
 // runCompare compares two things of the same sort.
 func runCompare(ctx context.Context, a *app.App, left, right string, f DiffFlags) ([]ChangeGroup, error) {
-	la, ra := app.ParseAddress(left), app.ParseAddress(right)
+	la, ra := query.ParseAddress(left), query.ParseAddress(right)
 	defs, err := f.definitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, addr := range []app.Address{la, ra} {
+	for _, addr := range []query.Address{la, ra} {
 		if _, err := os.Stat(addr.File); err != nil && addr.File != "-" {
 			return nil, err
 		}
@@ -166,7 +167,7 @@ func compareMessages(ctx context.Context, a *app.App, left, right string, defs *
 		ex, from = r.of, right
 	}
 	if ex != nil && names.root == nil {
-		names.root = app.FrameType(defs, ex.Call, app.ParseAddress(from).Dir)
+		names.root = app.FrameType(defs, ex.Call, query.ParseAddress(from).Dir)
 	}
 	o := f.options()
 	if l.stream != nil || r.stream != nil {
@@ -177,7 +178,7 @@ func compareMessages(ctx context.Context, a *app.App, left, right string, defs *
 	return []ChangeGroup{{Changes: diff.Messages(l.data, r.data, o), names: names}}, nil
 }
 
-func compareExchanges(ctx context.Context, la, ra app.Address, defs *schema.Schema, o diff.Options) ([]ChangeGroup, error) {
+func compareExchanges(ctx context.Context, la, ra query.Address, defs *schema.Schema, o diff.Options) ([]ChangeGroup, error) {
 	l, err := decodeAt(ctx, la)
 	if err != nil {
 		return nil, err
@@ -189,7 +190,7 @@ func compareExchanges(ctx context.Context, la, ra app.Address, defs *schema.Sche
 	return []ChangeGroup{{Changes: diff.Exchanges(l, r, o), names: namer{defs: defs, call: l.Call}}}, nil
 }
 
-func decodeAt(ctx context.Context, addr app.Address) (*decode.Exchange, error) {
+func decodeAt(ctx context.Context, addr query.Address) (*decode.Exchange, error) {
 	store, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return nil, err
@@ -200,7 +201,7 @@ func decodeAt(ctx context.Context, addr app.Address) (*decode.Exchange, error) {
 }
 
 // compareCaptures pairs the exchanges of two captures and compares each pair.
-func compareCaptures(ctx context.Context, a *app.App, la, ra app.Address, defs *schema.Schema, o diff.Options) ([]ChangeGroup, error) {
+func compareCaptures(ctx context.Context, a *app.App, la, ra query.Address, defs *schema.Schema, o diff.Options) ([]ChangeGroup, error) {
 	ls, err := app.OpenCapture(la.File)
 	if err != nil {
 		return nil, err

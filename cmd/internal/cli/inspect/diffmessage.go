@@ -7,6 +7,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/envelope"
@@ -31,7 +32,7 @@ const maxCompared = 1_000_000
 // readMessage reads a frame's data if name is the address of a frame, else a file: of
 // one message or several, in whatever way it is written, or of JSON.
 func readMessage(ctx context.Context, a *app.App, name string) (comparedMessage, error) {
-	addr := app.ParseAddress(name)
+	addr := query.ParseAddress(name)
 	if addr.Exchange == 0 {
 		data, err := a.ReadInput(name)
 		if err != nil {

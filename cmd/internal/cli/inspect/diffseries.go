@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -68,7 +69,7 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f DiffFlags) err
 type seriesInput struct {
 	exchanges []*decode.Exchange
 	trees     []*wire.Tree
-	first     app.Address      // of the first message that is a frame
+	first     query.Address    // of the first message that is a frame
 	of        *decode.Exchange // its exchange
 	choices   []kind.Choice    // what captures remember of the messages' fields
 }
@@ -81,7 +82,7 @@ func (s *seriesInput) root(defs *schema.Schema) protoreflect.MessageDescriptor {
 }
 
 func addSeries(ctx context.Context, a *app.App, s *seriesInput, arg, method string) error {
-	addr := app.ParseAddress(arg)
+	addr := query.ParseAddress(arg)
 	if len(s.exchanges)+len(s.trees) >= maxSeries {
 		return app.Usagef("a series has at most %d parts", maxSeries)
 	}

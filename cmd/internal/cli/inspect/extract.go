@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -121,7 +122,7 @@ func loadWeights(a *app.App, name string) (*transcript.Weights, error) {
 	return w, nil
 }
 
-func (e *extraction) extract(ctx context.Context, addr app.Address) error {
+func (e *extraction) extract(ctx context.Context, addr query.Address) error {
 	store, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode/envelope"
 	"unwire/decode/transcript"
@@ -133,17 +134,17 @@ func TestFollowInterrupted(t *testing.T) {
 
 func TestParseLabel(t *testing.T) {
 	for in, want := range map[string]labelling{
-		"1.1.1=assistant":          {app.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "1.1.1", transcript.Assistant},
-		"up/2.1:user":              {app.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "up", "2.1", transcript.User},
-		"down/a.b=tool_result":     {app.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", "tool_result"},
-		"choices.delta:x=metadata": {app.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "choices.delta:x", transcript.Metadata},
+		"1.1.1=assistant":          {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "1.1.1", transcript.Assistant},
+		"up/2.1:user":              {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "up", "2.1", transcript.User},
+		"down/a.b=tool_result":     {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", "tool_result"},
+		"choices.delta:x=metadata": {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "choices.delta:x", transcript.Metadata},
 	} {
 		if got, err := parseLabel(in, []string{"a.uwc", "2"}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", in, got, err, want)
 		}
 	}
 	got, err := parseLabel("d/b.uwc#7=1.2=thinking", nil)
-	if want := (labelling{app.Address{File: "d/b.uwc", Exchange: 7, Frame: -1}, "", "1.2", transcript.Thinking}); err != nil || got != want {
+	if want := (labelling{query.Address{File: "d/b.uwc", Exchange: 7, Frame: -1}, "", "1.2", transcript.Thinking}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	for _, in := range []string{"", "1.1", "1.1=boss", "=", "b.uwc=1.1=user"} {

@@ -13,6 +13,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/decode/conversation"
 	"unwire/decode/transcript"
@@ -110,7 +111,7 @@ func writeWeights(a *app.App, w *transcript.Weights, out string) error {
 
 // A labelling is what --label says.
 type labelling struct {
-	addr app.Address
+	addr query.Address
 	dir  string // "" for either
 	path string
 	role transcript.Role
@@ -135,7 +136,7 @@ func parseLabel(s string, args []string) (labelling, error) {
 		if !ok {
 			return bad("no exchange")
 		}
-		l.addr, l.path = app.ParseAddress(file), path
+		l.addr, l.path = query.ParseAddress(file), path
 	} else if l.addr, err = app.AddressArgs(args, false); err != nil {
 		return l, err
 	}
@@ -188,11 +189,11 @@ func (e *extraction) label(ctx context.Context, args []string) error {
 	return nil
 }
 
-func labelSource(addr app.Address) string {
+func labelSource(addr query.Address) string {
 	return fmt.Sprintf("%s#%d", filepath.Base(addr.File), addr.Exchange)
 }
 
-func (e *extraction) transcriptAt(ctx context.Context, addr app.Address) (*transcript.Transcript, error) {
+func (e *extraction) transcriptAt(ctx context.Context, addr query.Address) (*transcript.Transcript, error) {
 	store, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return nil, err

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/store"
-	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode/transcript/follow"
 	"unwire/proto"
@@ -20,7 +19,7 @@ import (
 const followEvery = 50 * time.Millisecond
 
 // following prints answers while they are recorded.
-func (e *extraction) following(ctx context.Context, addr app.Address) error {
+func (e *extraction) following(ctx context.Context, addr query.Address) error {
 	file, err := awaitCapture(ctx, e.App, addr.File)
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func (e *extraction) following(ctx context.Context, addr app.Address) error {
 
 // expect says that an exchange is waited for, or, where nothing goes on in the
 // capture, that it does not have it.
-func (e *extraction) expect(ctx context.Context, store *store.Store, id int64) error {
+func (e *extraction) expect(ctx context.Context, store *query.Capture, id int64) error {
 	if id == 0 {
 		return nil
 	}

@@ -9,17 +9,15 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/term"
-	"unwire/decode"
-	"unwire/decode/conversation"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
 	"unwire/decode/search"
 )
 
@@ -142,7 +140,7 @@ func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 
 // isFile reports whether an argument names something that exists.
 func isFile(arg string) bool {
-	_, err := os.Stat(app.ParseAddress(arg).File)
+	_, err := os.Stat(query.ParseAddress(arg).File)
 	return err == nil
 }
 
@@ -157,7 +155,8 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 	if _, err := path.Match(f.method, ""); err != nil {
 		return app.Usagef("--method %q: %w", f.method, err)
 	}
-	g := &grep{App: a, grepFlags: f, q: q, w: bufio.NewWriter(a.Out)}
+	g := &grep{App: a, grepFlags: f, w: bufio.NewWriter(a.Out)}
+	g.what = query.Search{Query: q, Headers: f.headers, Dir: f.dir, Method: f.method, Match: g.match, Searched: g.searched}
 	var damage error
 	for _, name := range files {
 		err := g.file(ctx, name)
@@ -180,7 +179,7 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 type grep struct {
 	*app.App
 	grepFlags
-	q     search.Query
+	what  query.Search
 	w     *bufio.Writer
 	total int
 }
@@ -188,87 +187,41 @@ type grep struct {
 // file searches a capture or an exchange. In a damaged capture it searches what can be
 // read, and then returns the damage as the error.
 func (g *grep) file(ctx context.Context, name string) error {
-	addr := app.ParseAddress(name)
-	store, err := app.OpenCapture(addr.File)
+	addr := query.ParseAddress(name)
+	capture, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	g.RemarkEmpty(ctx, store)
-	all, damage := conversation.FindAll(ctx, store)
-	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
-		return damage
-	}
-	if addr.Exchange != 0 {
-		rec, err := store.Exchange(ctx, addr.Exchange)
-		if err != nil {
-			return err
-		}
-		return g.exchange(ctx, store, rec, all, addr)
-	}
-	for rec, err := range store.Exchanges(ctx) {
-		if err == nil {
-			addr.Exchange = rec.ID
-			err = g.exchange(ctx, store, rec, all, addr)
-		}
-		if err != nil && !errors.Is(err, captures.ErrDamaged) {
-			return err
-		}
-		damage = cmp.Or(damage, err)
-	}
-	return damage
+	defer capture.Close()
+	g.RemarkEmpty(ctx, capture)
+	return capture.Search(ctx, addr, g.what)
 }
 
-// exchange looks into one exchange while it is read.
-func (g *grep) exchange(ctx context.Context, store *store.Store, rec *captures.Exchange, all *conversation.Set, addr app.Address) error {
-	if !methodMatches(g.method, decode.Classify(rec)) {
-		return nil
+// match prints a match, unless exchanges are listed or counted.
+func (g *grep) match(m *contract.Match) (more bool, err error) {
+	switch {
+	case g.list:
+		return false, nil
+	case g.count:
+		return true, nil
+	case g.json:
+		return true, g.Print(m)
 	}
-	wanted := addr
-	// its frames are numbered apart from the conversation's
-	addr.Part = all.Head(rec.ID) == rec.ID
-	found := 0
-	var failed error
-	scope := search.Scope{Headers: g.headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
-		return (g.dir == "" || f.Dir.String() == g.dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame)
-	}}
-	damage := search.Exchange(ctx, store, rec, g.q, scope, func(m search.Match) bool {
-		if g.dir != "" && m.Dir.String() != g.dir {
-			return true
-		}
-		found++
-		if g.list {
-			return false
-		}
-		if !g.count {
-			failed = g.print(addr, m)
-		}
-		return failed == nil
-	})
-	if failed != nil {
-		return failed
-	}
+	return true, render.Match(g.Out, g.w, m)
+}
+
+// searched prints an exchange's line, with -l or -c.
+func (g *grep) searched(addr query.Address, found int) error {
 	g.total += found
-	return cmp.Or(g.summary(addr, found), damage)
-}
-
-// summary prints an exchange's line, with -l or -c.
-func (g *grep) summary(addr app.Address, found int) error {
-	addr.Frame, addr.Part = -1, false
 	if found == 0 || !g.list && !g.count {
 		return nil
 	}
 	if g.json {
-		line := struct {
-			V        int    `json:"v"`
-			Address  string `json:"address"`
-			Exchange int64  `json:"exchange"`
-			Count    *int   `json:"count,omitempty"`
-		}{1, addr.String(), addr.Exchange, nil}
+		line := &contract.MatchedExchange{Address: addr.String(), Exchange: addr.Exchange}
 		if g.count {
 			line.Count = &found
 		}
-		return g.PrintJSON(line)
+		return g.Print(line)
 	}
 	if g.count {
 		_, err := fmt.Fprintf(g.w, "%s\t%d\n", addr, found)
@@ -276,70 +229,4 @@ func (g *grep) summary(addr app.Address, found int) error {
 	}
 	_, err := fmt.Fprintln(g.w, addr)
 	return err
-}
-
-// methodMatches compares a call with --method.
-func methodMatches(pattern string, c decode.Call) bool {
-	if pattern == "" {
-		return true
-	}
-	pattern = strings.TrimPrefix(pattern, "/")
-	name := c.RPC
-	if strings.Contains(pattern, "/") {
-		name = c.Service + "/" + c.RPC
-	}
-	ok, err := path.Match(pattern, name)
-	return err == nil && ok && c.RPC != ""
-}
-
-// A grepLine is a line of `unwire grep --json`.
-type grepLine struct {
-	V        int    `json:"v"`
-	Address  string `json:"address"`
-	Exchange int64  `json:"exchange"`
-	Dir      string `json:"dir"`
-	Frame    *int   `json:"frame,omitempty"`  // none for a header
-	Frames   []int  `json:"frames,omitempty"` // that the match spans
-	Path     string `json:"path"`
-	Kind     string `json:"kind"`
-	Match    string `json:"match"`
-	Before   string `json:"before"`
-	After    string `json:"after"`
-}
-
-func (g *grep) print(addr app.Address, m search.Match) error {
-	addr.Dir, addr.Frame = m.Dir, m.Frame
-	before, match, after := m.Value[:m.Start], m.Value[m.Start:m.End], m.Value[m.End:]
-	if g.json {
-		line := grepLine{1, addr.String(), addr.Exchange, m.Dir.String(), nil, m.Frames, m.Path, m.Kind, match, before, after}
-		if m.Frame >= 0 {
-			line.Frame = &m.Frame
-		} else {
-			addr.Part = false
-			line.Address = addr.String()
-		}
-		return g.PrintJSON(line)
-	}
-	place := addr.String()
-	if m.Frame < 0 {
-		addr.Part = false
-		place = addr.String() + "/" + m.Dir.String()
-	}
-	if n := len(m.Frames); n > 1 {
-		place += "…" + strconv.Itoa(m.Frames[n-1])
-	}
-	sep := "\t"
-	if g.Out.TTY {
-		sep = "  "
-	}
-	_, err := fmt.Fprintf(g.w, "%s%s%s%s%s%s%s%s%s\n", place, sep, orDash(term.Clean(m.Path)), sep, m.Kind, sep,
-		term.Clean(before), g.Out.Red(term.Clean(match)), term.Clean(after))
-	return err
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

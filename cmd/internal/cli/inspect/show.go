@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/conversation"
-	"unwire/decode/envelope"
-	"unwire/decode/field"
 	"unwire/decode/kind"
-	"unwire/decode/wire"
 )
 
 func showCommand(a *app.App) *cobra.Command {
@@ -84,7 +80,7 @@ type showFlags struct {
 	explain        string
 }
 
-func show(ctx context.Context, a *app.App, addr app.Address, o showFlags) error {
+func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	if o.hex && o.json || o.all && !o.hex {
 		return app.Usagef("--hex is for people, not --json, and --all goes with it")
 	}
@@ -96,16 +92,17 @@ func show(ctx context.Context, a *app.App, addr app.Address, o showFlags) error 
 	if err != nil {
 		return err
 	}
-	store, err := app.OpenCapture(addr.File)
+	capture, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	at, readErr := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
+	defer capture.Close()
+	at, readErr := capture.Resolve(ctx, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
 		return readErr
 	}
+
 	frames := ex.Frames
 	if addr.Frame >= 0 {
 		f, err := frameAt(ex, addr)
@@ -114,8 +111,8 @@ func show(ctx context.Context, a *app.App, addr app.Address, o showFlags) error 
 		}
 		frames = []decode.Frame{*f}
 	}
-	v := viewsOf(ctx, store, ex, defs)
-	if err := choose(ctx, a, store, ex, v, chosen, frames, o.once); err != nil {
+	v := capture.Views(ctx, at, defs)
+	if err := choose(ctx, a, capture, ex, v, chosen, frames, o.once); err != nil {
 		return err
 	}
 	if o.explain != "" {
@@ -123,18 +120,20 @@ func show(ctx context.Context, a *app.App, addr app.Address, o showFlags) error 
 	}
 	if o.json {
 		for i := range frames {
-			if err := a.PrintJSON(newFrameLine(at, &frames[i], v)); err != nil {
+			f := &frames[i]
+			if err := a.Print(contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)); err != nil {
 				return err
 			}
 		}
 		return undecoded(a, ex, readErr)
 	}
+
 	w := bufio.NewWriter(a.Out)
 	if addr.Frame < 0 {
-		printHead(a, w, at)
+		render.ExchangeHead(a.Out, w, at)
 	}
 	for i := range frames {
-		printRemarked(a, w, at, &frames[i], v, o)
+		render.Frame(a.Out, w, at, &frames[i], v, o.frameOptions())
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -142,8 +141,12 @@ func show(ctx context.Context, a *app.App, addr app.Address, o showFlags) error 
 	return undecoded(a, ex, readErr)
 }
 
+func (o showFlags) frameOptions() render.FrameOptions {
+	return render.FrameOptions{Hex: o.hex, All: o.all}
+}
+
 // parseShowAs reads --as, where bytes as a whole are what the protocol says.
-func parseShowAs(o showFlags) ([]chosenReading, error) {
+func parseShowAs(o showFlags) ([]query.Choice, error) {
 	whole, list, err := parseChosenAll(o.as)
 	if whole != "" {
 		return nil, app.Usagef("--as is a field and its type here, as in 1.2:string, not %q", whole)
@@ -155,7 +158,7 @@ func parseShowAs(o showFlags) ([]chosenReading, error) {
 }
 
 // explainFrames says why a field of frames is read as it is.
-func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *views, o showFlags) error {
+func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *query.Views, o showFlags) error {
 	where, err := parseChosen(o.explain + ":" + kind.Auto)
 	if err != nil {
 		return app.Usagef("--explain wants a path, as 1.2 or down/1.2, not %q", o.explain)
@@ -164,10 +167,10 @@ func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *vi
 	found := false
 	for i := range frames {
 		f := &frames[i]
-		if f.Tree == nil || done[f.Dir&1] || where.given && where.dir != f.Dir {
+		if f.Tree == nil || done[f.Dir&1] || where.HasDir && where.Dir != f.Dir {
 			continue
 		}
-		list := explain(f.Tree, v.of(ex.Call, f.Dir), where.Path, v.pool.Frames[f.Dir&1])
+		list := query.Explain(f.Tree, v.Of(ex.Call, f.Dir), where.Path, v.Messages(f.Dir))
 		if len(list) == 0 {
 			continue
 		}
@@ -215,221 +218,14 @@ func undecoded(a *app.App, ex *decode.Exchange, readErr error) error {
 	return nil
 }
 
-func frameAt(ex *decode.Exchange, addr app.Address) (*decode.Frame, error) {
+// frameAt is the frame of an exchange that an address names.
+func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 	if addr.Frame < 0 {
 		return nil, app.Fail(app.ExitUsage, fmt.Errorf("%s: which frame?", addr), fmt.Sprintf("name it as %s/down/0", addr))
 	}
-	if f := ex.Frame(addr.Dir, addr.Frame); f != nil {
+	f, err := query.FrameAt(ex, addr)
+	if err == nil {
 		return f, nil
 	}
-	n := 0
-	for i := range ex.Frames {
-		if ex.Frames[i].Dir == addr.Dir {
-			n++
-		}
-	}
-	return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: no such frame: %d %s", addr, n, addr.Dir),
-		fmt.Sprintf("'unwire show %s %d' lists them; they are numbered from 0", addr.File, addr.Exchange))
-}
-
-// A frameLine is a line of `unwire show --json`.
-type frameLine struct {
-	decode.Line
-	// the message's, from the definitions
-	Type string `json:"type,omitempty"`
-	// of a conversation in pieces: the one that carried it
-	Exchange int64 `json:"exchange,omitempty"`
-	// and the number that it had there
-	Number *int64 `json:"append_seqno,omitempty"`
-	// and what was not as in a stream
-	Anomalies []string `json:"anomalies,omitempty"`
-
-	Status *statusLine `json:"status,omitempty"` // the error that ends the call
-}
-
-// A statusLine is an error with its details decoded.
-type statusLine struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Details []statusDetail `json:"details"`
-}
-
-type statusDetail struct {
-	envelope.Detail
-	Tree []*field.Field `json:"tree"`
-}
-
-func newStatusLine(e *envelope.Error, v *views) *statusLine {
-	s := &statusLine{e.Code, e.Message, []statusDetail{}}
-	for _, d := range e.Details {
-		s.Details = append(s.Details, statusDetail{d, v.fieldsOf(wire.Parse(d.Value, wire.Options{}), d.Type)})
-	}
-	return s
-}
-
-func newFrameLine(ex conversation.Resolved, f *decode.Frame, v *views) frameLine {
-	by := v.of(ex.Call, f.Dir)
-	md := by.Type
-	l := frameLine{Line: by.Line(f)}
-	if ex.Joined != nil {
-		o := ex.Joined.OriginOf(f)
-		if l.Exchange = o.Exchange; o.Number >= 0 {
-			l.Number = &o.Number
-		}
-		before, after := anomaliesOf(ex.Joined, f)
-		l.Anomalies = append(before, after...)
-	}
-	if md != nil && f.Tree != nil {
-		l.Type = string(md.FullName())
-	}
-	if f.End != nil && f.End.Error != nil {
-		l.Status = newStatusLine(f.End.Error, v)
-	}
-	return l
-}
-
-// printHead prints what is known of the exchange besides its frames.
-func printHead(a *app.App, w io.Writer, ex conversation.Resolved) {
-	fmt.Fprintf(w, "%s\n", a.Out.Bold(term.Clean(ex.Method+" "+ex.URL)))
-	fmt.Fprintf(w, "exchange %d · %s", ex.ID, ex.Protocol)
-	if ex.Codec != "" {
-		fmt.Fprintf(w, " (%s)", term.Clean(ex.Codec))
-	}
-	fmt.Fprintf(w, " · HTTP/%s · status %d", term.Clean(ex.HTTP), ex.Status)
-	if ex.Code != "" {
-		fmt.Fprintf(w, " · %s", term.Clean(ex.Code))
-	}
-	fmt.Fprintf(w, " · %s · %s\n", outcomeWord(ex.Outcome), ex.Duration.Round(10*time.Microsecond))
-	fmt.Fprintf(w, "%s · %s → %s", ex.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(ex.Client), term.Clean(ex.Server))
-	if ex.TLS.Version != "" {
-		fmt.Fprintf(w, " · TLS %s %s", term.Clean(ex.TLS.Version), term.Clean(ex.TLS.Cipher))
-	}
-	if ex.TLS.Unverified {
-		fmt.Fprintf(w, " · certificate %s", notVerified)
-	}
-	fmt.Fprintln(w)
-	if ex.Error != "" {
-		fmt.Fprintf(w, "%s %s\n", a.Out.Red("error:"), term.Clean(ex.Error))
-	}
-	if isRefusedCertificate(ex.Error) {
-		fmt.Fprintf(w, "hint: %s\n", pinningHint)
-	}
-	if ex.Message != "" {
-		fmt.Fprintf(w, "message: %s\n", term.Clean(ex.Message))
-	}
-	for _, section := range []struct {
-		arrow string
-		name  string
-		lines captures.Headers
-	}{
-		{"↑", "", ex.RequestHeaders},
-		{"↑", "trailer ", ex.RequestTrailers},
-		{"↓", "", ex.ResponseHeaders},
-		{"↓", "trailer ", ex.ResponseTrailers},
-	} {
-		printHeaders(a, w, section.arrow, section.name, section.lines)
-	}
-	fmt.Fprintln(w)
-	switch {
-	case ex.Joined != nil:
-		printJoined(a, w, ex.Joined)
-	case ex.Head != 0:
-		fmt.Fprintf(w, "%s\n\n", a.Out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", ex.Head)))
-	}
-}
-
-func printHeaders(a *app.App, w io.Writer, arrow, name string, lines captures.Headers) {
-	for _, h := range lines {
-		fmt.Fprintf(w, "%s %s\n", arrow, a.Out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
-	}
-}
-
-// printRemarked prints a frame with what is remarked on it.
-func printRemarked(a *app.App, w io.Writer, ex conversation.Resolved, f *decode.Frame, v *views, o showFlags) {
-	var before, after []string
-	if ex.Joined != nil {
-		before, after = anomaliesOf(ex.Joined, f)
-	}
-	for _, s := range before {
-		fmt.Fprintf(w, "%s %s\n", render.Arrow(f.Dir), a.Out.Red(s))
-	}
-	printFrame(a, w, ex.Exchange, f, v, o)
-	for _, s := range after {
-		fmt.Fprintf(w, "    %s\n", a.Out.Red(s))
-	}
-}
-
-func outcomeWord(o captures.Outcome) string {
-	if o == captures.InFlight {
-		return "in flight"
-	}
-	return string(o)
-}
-
-// printFrame prints one frame's line and what is in it.
-func printFrame(a *app.App, w io.Writer, ex *decode.Exchange, f *decode.Frame, v *views, o showFlags) {
-	by := v.of(ex.Call, f.Dir)
-	md := by.Type
-	head := fmt.Sprintf("%s %d", render.Arrow(f.Dir), f.Seq)
-	about := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
-	if f.Encoding != "" {
-		about = append(about, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
-	}
-	if flags := f.Flags &^ envelope.Compressed; f.Framed && flags != 0 {
-		about = append(about, flags.String())
-	}
-	if f.Event != "" {
-		about = append(about, "event "+term.Clean(f.Event))
-	}
-	if f.Partial {
-		about = append(about, "cut off")
-	}
-	if md != nil && f.Tree != nil && f.End == nil {
-		about = append(about, string(md.FullName()))
-	}
-	fmt.Fprintf(w, "%s  %s\n", a.Out.Bold(head), a.Out.Dim(strings.Join(about, " · ")))
-	if f.Err != nil {
-		fmt.Fprintf(w, "    %s %s\n", a.Out.Red("error:"), term.Clean(f.Err.Error()))
-	}
-	switch {
-	case o.hex:
-		_ = render.HexFrame(a, w, f, by, o.all)
-	case f.Tree != nil:
-		_ = decode.RenderFields(w, by.Fields(f.Tree), decode.RenderOptions{Indent: "    "})
-		for _, in := range f.Inner {
-			printInner(a, w, f, &in)
-		}
-	case len(f.Data) > 0 && f.End == nil:
-		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
-	}
-	if f.End != nil {
-		printEnd(w, f.End, v)
-	}
-}
-
-// printInner prints a message that travels inside a field of the frame.
-func printInner(a *app.App, w io.Writer, f *decode.Frame, in *decode.Inner) {
-	fmt.Fprintf(w, "    %s\n", a.Out.Dim(fmt.Sprintf("in %s, as %s, %s:", f.Tree.PathOf(in.Node), in.Encoding, app.Counted(len(in.Data), "byte"))))
-	if in.Tree == nil {
-		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
-		return
-	}
-	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
-}
-
-// printEnd prints what an end of stream or a unary error says, its details decoded.
-func printEnd(w io.Writer, end *envelope.End, v *views) {
-	lines := render.EndLines(end)
-	fmt.Fprintf(w, "    %s\n", term.Clean(lines[0]))
-	if end.Error == nil {
-		return
-	}
-	for i := range end.Error.Details {
-		d := &end.Error.Details[i]
-		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
-		t := wire.Parse(d.Value, wire.Options{})
-		if len(d.Value) > 0 && t.Err() == nil {
-			_ = decode.RenderFields(w, v.fieldsOf(t, d.Type), decode.RenderOptions{Indent: "      "})
-		}
-	}
+	return nil, app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists them; they are numbered from 0", addr.File, addr.Exchange))
 }

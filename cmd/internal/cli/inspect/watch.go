@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -21,14 +23,16 @@ import (
 
 const frameEvery = 100 * time.Millisecond
 
-// watch has w called with what happens in an exchange until it has ended, or in all of
-// them until the interrupt. It waits for a capture that does not exist yet.
-func watch(ctx context.Context, a *app.App, addr app.Address, w decode.Watcher) error {
+// watch has a watcher of a capture called with what happens in an exchange until it has
+// ended, or in all of them until the interrupt. It waits for a capture that does not
+// exist yet.
+func watch(ctx context.Context, a *app.App, addr query.Address, watcherOf func(*query.Capture) decode.Watcher) error {
 	file, err := awaitCapture(ctx, a, addr.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	w := watcherOf(file)
 	if _, err := file.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
 		a.Say("unwire: waiting for exchange %d", addr.Exchange)
 	}
@@ -50,15 +54,15 @@ func watch(ctx context.Context, a *app.App, addr app.Address, w decode.Watcher) 
 }
 
 // awaitCapture opens a capture as soon as there is one.
-func awaitCapture(ctx context.Context, a *app.App, path string) (*store.Store, error) {
+func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture, error) {
 	told := false
 	for tries := 0; ; {
 		info, err := os.Stat(path)
 		if err == nil && info.Size() > 0 {
 			// Its recorder may be about to write its tables.
-			store, err := app.OpenCapture(path)
+			capture, err := app.OpenCapture(path)
 			if tries++; err == nil || !told || tries > 20 {
-				return store, err
+				return capture, err
 			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +81,7 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*store.Store, e
 }
 
 // followDecode prints frames as text while they are recorded.
-func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr app.Address) error {
+func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Address) error {
 	if addr.Frame >= 0 {
 		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
 	}
@@ -93,15 +97,15 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr app.Addre
 	if err != nil {
 		return err
 	}
-	seen := followedViews{file: addr.File, defs: defs, chosen: chosen, by: map[string]*views{}}
+	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
 	w := bufio.NewWriter(a.Out)
-	return watch(ctx, a, addr, decode.Watcher{
+	return seen.watch(ctx, a, addr, decode.Watcher{
 		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
-			at := app.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
+			at := query.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
 			if f.format != "json" {
 				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), app.Millis(fr.T), len(fr.Raw))
 			}
-			by := seen.of(ctx, ex, call).of(call, fr.Dir)
+			by := seen.of(ctx, ex, call).Of(call, fr.Dir)
 			if md != nil {
 				by.Type = md
 			}
@@ -118,7 +122,7 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr app.Addre
 }
 
 // followShow shows exchanges while they are recorded.
-func followShow(ctx context.Context, a *app.App, addr app.Address, o showFlags) error {
+func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
 	defs, err := app.LoadDefinitions(ctx, o.dir)
 	if err != nil {
 		return err
@@ -127,11 +131,12 @@ func followShow(ctx context.Context, a *app.App, addr app.Address, o showFlags) 
 	if err != nil {
 		return err
 	}
-	seen := followedViews{file: addr.File, defs: defs, chosen: chosen, by: map[string]*views{}}
+	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
 	w := bufio.NewWriter(a.Out)
 	if o.json {
-		return watch(ctx, a, addr, decode.Watcher{Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
-			return a.PrintJSON(newFrameLine(conversation.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
+		return seen.watch(ctx, a, addr, decode.Watcher{Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+			v := seen.of(ctx, ex, call)
+			return a.Print(contract.NewFrame(resolved(ex, call), f, v.Of(call, f.Dir), v.FieldsOf))
 		}})
 	}
 	last := int64(0)
@@ -142,33 +147,27 @@ func followShow(ctx context.Context, a *app.App, addr app.Address, o showFlags) 
 		}
 		last = id
 	}
-	return watch(ctx, a, addr, decode.Watcher{
+	return seen.watch(ctx, a, addr, decode.Watcher{
 		Began: func(ex *captures.Exchange, call decode.Call) error {
 			last = ex.ID
-			fmt.Fprintf(w, "%s\n", a.Out.Bold(term.Clean(ex.Method+" "+ex.URL)))
-			fmt.Fprintf(w, "exchange %d · %s · HTTP/%s\n", ex.ID, call.Protocol, term.Clean(ex.HTTP))
-			printHeaders(a, w, "↑", "", ex.RequestHeaders)
+			render.ExchangeBegan(a.Out, w, ex, call)
 			return w.Flush()
 		},
 		Responded: func(ex *captures.Exchange, _ decode.Call) error {
 			turn(ex.ID)
 			fmt.Fprintf(w, "↓ status %d\n", ex.Status)
-			printHeaders(a, w, "↓", "", ex.ResponseHeaders)
+			render.Headers(a.Out, w, "↓", "", ex.ResponseHeaders)
 			return w.Flush()
 		},
 		Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
 			turn(ex.ID)
-			printFrame(a, w, &decode.Exchange{Exchange: *ex, Call: call}, f, seen.of(ctx, ex, call), o)
+			render.Frame(a.Out, w, resolved(ex, call), f, seen.of(ctx, ex, call), o.frameOptions())
 			return w.Flush()
 		},
 		Ended: func(ex *captures.Exchange, s *decode.Stream) error {
 			turn(ex.ID)
-			printHeaders(a, w, "↓", "trailer ", ex.ResponseTrailers)
 			code, message := s.Status()
-			fmt.Fprintf(w, "%s\n", a.Out.Dim(fmt.Sprintf("%s · %s · %s", outcomeWord(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
-			if message != "" {
-				fmt.Fprintf(w, "message: %s\n", term.Clean(message))
-			}
+			render.ExchangeEnded(a.Out, w, ex, code, message)
 			return w.Flush()
 		},
 	})
@@ -177,29 +176,32 @@ func followShow(ctx context.Context, a *app.App, addr app.Address, o showFlags) 
 // followedViews are how frames are read while they are recorded: by what was chosen
 // for their method, without evidence of frames that have not come yet.
 type followedViews struct {
-	file   string
-	defs   *schema.Schema
-	chosen []chosenReading
-	by     map[string]*views
+	capture *query.Capture
+	defs    *schema.Schema
+	chosen  []query.Choice
+	by      map[string]*query.Views
 }
 
-func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call decode.Call) *views {
+// watch is watch with the capture that the views are of.
+func (s *followedViews) watch(ctx context.Context, a *app.App, addr query.Address, w decode.Watcher) error {
+	return watch(ctx, a, addr, func(c *query.Capture) decode.Watcher {
+		s.capture = c
+		return w
+	})
+}
+
+func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call decode.Call) *query.Views {
 	method := decode.MethodOf(ex, call)
 	if v := s.by[method]; v != nil {
 		return v
 	}
-	v := &views{defs: s.defs}
+	v := s.capture.ViewsOfMethod(ctx, method, s.defs)
+	v.Add(s.chosen)
 	s.by[method] = v
-	if store, err := app.OpenCapture(s.file); err == nil {
-		v.choices = decode.ChoicesOf(ctx, store, method)
-		_ = store.Close()
-	}
-	for _, c := range s.chosen {
-		for d := range v.choices {
-			if !c.given || c.dir == captures.Direction(d) {
-				v.choices[d] = append(v.choices[d], c.Choice)
-			}
-		}
-	}
 	return v
+}
+
+// resolved is an exchange that is being recorded, as one alone.
+func resolved(ex *captures.Exchange, call decode.Call) conversation.Resolved {
+	return conversation.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}
 }

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/replay"
 )
 
 // sendFirst sends the exchanges that --after names, in their order, each with
 // what those before it issued, and has opts know what they do.
-func sendFirst(ctx context.Context, a *app.App, store *store.Store, id int64, f ReplayFlags, opts *ReplaySettings) error {
-	first, err := replay.ExchangesBefore(ctx, store, id, f.after)
+func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, f ReplayFlags, opts *ReplaySettings) error {
+	first, err := replay.ExchangesBefore(ctx, store.Store, id, f.after)
 	if errors.Is(err, replay.ErrAfter) {
 		return app.Fail(app.ExitUsage, err, "")
 	}

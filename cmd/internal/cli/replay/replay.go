@@ -18,6 +18,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/inspect"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay"
@@ -106,7 +107,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	return cmd
 }
 
-func runReplay(ctx context.Context, a *app.App, addr app.Address, f ReplayFlags) (err error) {
+func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlags) (err error) {
 	opts, err := f.Options(ctx)
 	if err != nil {
 		return err
@@ -172,8 +173,8 @@ func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, e
 }
 
 // sayIssuers names the exchanges that issued what a rejected request carries.
-func sayIssuers(ctx context.Context, a *app.App, store *store.Store, id int64) {
-	if first, err := live.Issuers(ctx, store, id); err == nil && len(first) > 0 {
+func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64) {
+	if first, err := live.Issuers(ctx, store.Store, id); err == nil && len(first) > 0 {
 		a.Say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
 	}
 }
@@ -186,7 +187,7 @@ type ReplaySettings struct {
 }
 
 // Plan reads an exchange and plans to send it again.
-func (s *ReplaySettings) Plan(ctx context.Context, store *store.Store, id int64) (*replay.Plan, error) {
+func (s *ReplaySettings) Plan(ctx context.Context, store *query.Capture, id int64) (*replay.Plan, error) {
 	request, err := replay.NewRequest(ctx, store, id, s.Changes)
 	if err != nil {
 		return nil, err
@@ -195,7 +196,7 @@ func (s *ReplaySettings) Plan(ctx context.Context, store *store.Store, id int64)
 }
 
 // learnAndPlan is plan; with learn, the unedited request is sent first.
-func (s *ReplaySettings) learnAndPlan(ctx context.Context, store *store.Store, id int64, learn bool) (*replay.Plan, error) {
+func (s *ReplaySettings) learnAndPlan(ctx context.Context, store *query.Capture, id int64, learn bool) (*replay.Plan, error) {
 	request, err := replay.NewRequest(ctx, store, id, s.Changes)
 	if err != nil {
 		return nil, err
@@ -248,7 +249,7 @@ func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *ReplayFlags) prepare(ctx context.Context, store *store.Store, id int64, opts *ReplaySettings) error {
+func (f *ReplayFlags) prepare(ctx context.Context, store *query.Capture, id int64, opts *ReplaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err

@@ -127,7 +127,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	}
 	lines := make([]*contract.Experiment, 0, len(files))
 	err = suite.Run(ctx, files, suite.Options{
-		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: app.OpenCapture, Learn: f.learn, Answers: answers,
+		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: openStore, Learn: f.learn, Answers: answers,
 	}, func(o *suite.Outcome) error {
 		line := contract.NewExperiment(o, failures(o))
 		lines = append(lines, line)
@@ -287,4 +287,13 @@ func printJUnit(a *app.App, lines []*contract.Experiment) error {
 	}
 	_, err = fmt.Fprintf(a.Out, "%s%s\n", xml.Header, b)
 	return err
+}
+
+// openStore opens a capture for a library that reads it.
+func openStore(path string) (*store.Store, error) {
+	c, err := app.OpenCapture(path)
+	if err != nil {
+		return nil, err
+	}
+	return c.Store, nil
 }

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay/outbound"
@@ -119,7 +119,7 @@ const liveVerifyBudget = 200
 // maxSeen is how many exchanges of a method are looked into for wire types.
 const maxSeen = 50
 
-func runVerify(ctx context.Context, a *app.App, addr app.Address, f *verifyFlags) (err error) {
+func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFlags) (err error) {
 	if f.standin && f.To != "" {
 		return app.Usagef("--standin and --to both say which server to ask")
 	}
@@ -178,7 +178,7 @@ func allLocal(calls []*verifyCall) bool {
 }
 
 // methodsToVerify finds the methods of a capture, or of one exchange.
-func methodsToVerify(ctx context.Context, a *app.App, store *store.Store, addr app.Address, reach *ReplaySettings) ([]*verifyCall, error) {
+func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, reach *ReplaySettings) ([]*verifyCall, error) {
 	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
 	found := false
 	for row, err := range store.Exchanges(ctx) {
@@ -218,7 +218,7 @@ type verifyCalls struct {
 }
 
 // addExchange looks into an exchange, unless enough of its method were looked into.
-func (v *verifyCalls) addExchange(ctx context.Context, store *store.Store, row *captures.Exchange) error {
+func (v *verifyCalls) addExchange(ctx context.Context, store *query.Capture, row *captures.Exchange) error {
 	u, err := url.Parse(row.URL)
 	if err != nil || v.looked[u.Path] >= maxSeen {
 		return nil
@@ -260,7 +260,7 @@ func canAsk(p decode.Protocol) bool {
 }
 
 // verifyEach verifies the methods one after the other.
-func verifyEach(ctx context.Context, a *app.App, store *store.Store, calls []*verifyCall, reach ReplaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
+func verifyEach(ctx context.Context, a *app.App, store *query.Capture, calls []*verifyCall, reach ReplaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
 	r := &verifyRun{App: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
 	for _, call := range calls {
 		if r.stopped != "" || r.left <= 0 {
@@ -290,7 +290,7 @@ func verifyEach(ctx context.Context, a *app.App, store *store.Store, calls []*ve
 type verifyRun struct {
 	*app.App
 	*verifyFlags
-	store   *store.Store
+	store   *query.Capture
 	reach   ReplaySettings
 	journal io.ReadWriteSeeker
 
@@ -359,7 +359,7 @@ func orText(s, other string) string {
 	return s
 }
 
-func (c *verifyCall) options(ctx context.Context, store *store.Store, reach ReplaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
+func (c *verifyCall) options(ctx context.Context, store *query.Capture, reach ReplaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
 	to := reach.To
 	if to == nil {
 		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}

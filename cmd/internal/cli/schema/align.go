@@ -14,6 +14,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/schema"
 	"unwire/schema/align"
@@ -63,7 +64,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
-	damage := withCaptures(inputs, func(c *store.Store, at app.Address) error {
+	damage := withCaptures(inputs, func(c *store.Store, at query.Address) error {
 		return calls.AddCapture(ctx, at.File, c, at.Exchange, at.Part)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {

@@ -14,6 +14,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
 	"unwire/proto"
@@ -176,7 +177,7 @@ func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs 
 			return frameAddress(file, ex, f, part)
 		},
 	})
-	damage := withCaptures(inputs, func(c *store.Store, at app.Address) error {
+	damage := withCaptures(inputs, func(c *store.Store, at query.Address) error {
 		file = at.File
 		n, err := k.AddCapture(ctx, c, at.Exchange, at.Part, a.Remark)
 		exchanges += n

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/secret"
@@ -19,7 +20,7 @@ import (
 func readCleanFrames(ctx context.Context, defs *schema.Schema, addresses []string, do func(address string, ex *decode.Exchange, f *decode.Frame)) error {
 	byFile := map[string][]string{}
 	for _, address := range addresses {
-		file := app.ParseAddress(address).File
+		file := query.ParseAddress(address).File
 		byFile[file] = append(byFile[file], address)
 	}
 	for file, list := range byFile {
@@ -41,7 +42,7 @@ func readFileClean(ctx context.Context, defs *schema.Schema, file string, addres
 	if err != nil {
 		return err
 	}
-	view, err := secret.NewView(ctx, store, redact.New(redact.Options{Profile: proto.Profile()}).Omitting(), rules)
+	view, err := secret.NewView(ctx, store.Store, redact.New(redact.Options{Profile: proto.Profile()}).Omitting(), rules)
 	if err != nil {
 		return err
 	}
@@ -52,13 +53,13 @@ func readFileClean(ctx context.Context, defs *schema.Schema, file string, addres
 
 	// Each exchange is decoded once.
 	slices.SortStableFunc(addresses, func(a, b string) int {
-		x, y := app.ParseAddress(a), app.ParseAddress(b)
+		x, y := query.ParseAddress(a), query.ParseAddress(b)
 		return cmp.Or(cmp.Compare(x.Exchange, y.Exchange), cmp.Compare(strconv.FormatBool(x.Part), strconv.FormatBool(y.Part)))
 	})
 	var ex *decode.Exchange
-	last := app.Address{}
+	last := query.Address{}
 	for _, address := range addresses {
-		at := app.ParseAddress(address)
+		at := query.ParseAddress(address)
 		if ex == nil || at.Exchange != last.Exchange || at.Part != last.Part {
 			if ex, err = decodeClean(ctx, view, joined, at); err != nil {
 				return err
@@ -74,7 +75,7 @@ func readFileClean(ctx context.Context, defs *schema.Schema, file string, addres
 
 // decodeClean decodes the exchange of an address, which is a conversation where the
 // address does not name the part.
-func decodeClean(ctx context.Context, view *secret.View, joined *conversation.Set, at app.Address) (*decode.Exchange, error) {
+func decodeClean(ctx context.Context, view *secret.View, joined *conversation.Set, at query.Address) (*decode.Exchange, error) {
 	if !at.Part && joined.Head(at.Exchange) == at.Exchange {
 		c, err := joined.Decode(ctx, view, at.Exchange, decode.Options{})
 		if err != nil {

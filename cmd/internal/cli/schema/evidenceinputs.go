@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/schema/check"
 	"unwire/schema/infer"
@@ -76,7 +77,7 @@ func (g *evidenceInputs) gather(ctx context.Context, inputs []string) error {
 		return app.Usagef("--root names the message of --raw: methods name their own")
 	}
 	for _, name := range files {
-		if _, err := os.Stat(app.ParseAddress(name).File); err != nil && name != "-" {
+		if _, err := os.Stat(query.ParseAddress(name).File); err != nil && name != "-" {
 			return err // now, and not when the others have been read for hours
 		}
 	}
@@ -110,7 +111,7 @@ func readEvidenceFile(name string) (*infer.Evidence, error) {
 	if name == "-" {
 		return nil, nil
 	}
-	return infer.ReadEvidenceFile(app.ParseAddress(name).File)
+	return infer.ReadEvidenceFile(query.ParseAddress(name).File)
 }
 
 // gatherFiles enters files that hold one message each. What is no message is said
@@ -145,7 +146,7 @@ func (g *evidenceInputs) gatherFiles(ctx context.Context, names []string) error 
 
 // gatherCapture enters every exchange of a capture, or the one that name says.
 func (g *evidenceInputs) gatherCapture(ctx context.Context, name string) error {
-	return withCapture(name, func(c *store.Store, at app.Address) error {
+	return withCapture(name, func(c *store.Store, at query.Address) error {
 		g.file = at.File
 		if g.checker != nil {
 			return g.checkCapture(ctx, name, c, at)
@@ -155,7 +156,7 @@ func (g *evidenceInputs) gatherCapture(ctx context.Context, name string) error {
 }
 
 // inferCapture enters what infer makes of a capture.
-func (g *evidenceInputs) inferCapture(ctx context.Context, name string, c *store.Store, at app.Address) error {
+func (g *evidenceInputs) inferCapture(ctx context.Context, name string, c *store.Store, at query.Address) error {
 	read, err := infer.Gather(ctx, c, infer.GatherOptions{Exchange: at.Exchange, Part: at.Part, OnProgress: g.progress()})
 	for _, r := range read.Remarks {
 		if r.Undecoded != nil {
@@ -167,7 +168,7 @@ func (g *evidenceInputs) inferCapture(ctx context.Context, name string, c *store
 	}
 	g.total.Merge(read.Evidence)
 	if g.others += read.JSONCalls; g.other == "" && read.JSONCalls > 0 {
-		g.other = app.Address{File: at.File, Exchange: read.FirstJSONCall, Frame: -1}.String()
+		g.other = query.Address{File: at.File, Exchange: read.FirstJSONCall, Frame: -1}.String()
 	}
 	return err
 }
@@ -197,7 +198,7 @@ func (g *evidenceInputs) nothingInferred() error {
 }
 
 // checkCapture checks every exchange of a capture against definitions.
-func (g *evidenceInputs) checkCapture(ctx context.Context, name string, c *store.Store, at app.Address) error {
+func (g *evidenceInputs) checkCapture(ctx context.Context, name string, c *store.Store, at query.Address) error {
 	n, err := g.checker.AddCapture(ctx, c, at.Exchange, at.Part, g.a.Remark)
 	if err == nil && n == 0 {
 		g.a.Say("unwire: warning: %s holds no exchanges", term.Clean(name))

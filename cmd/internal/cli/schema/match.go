@@ -12,6 +12,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
@@ -131,7 +132,7 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 
 // addFrames adds the frames of a capture or exchange, or the one that name says.
 func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
-	return withCapture(name, func(c *store.Store, at app.Address) error {
+	return withCapture(name, func(c *store.Store, at query.Address) error {
 		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
 			Wanted: func(f *decode.Frame) bool {
 				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (dir == "" || f.Dir.String() == dir)

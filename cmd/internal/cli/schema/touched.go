@@ -8,6 +8,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/replay"
@@ -19,9 +20,9 @@ import (
 // touchCaptures has t look at the exchanges of captures.
 func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
 	for _, name := range inputs {
-		err := withCapture(name, func(c *store.Store, at app.Address) error {
+		err := withCapture(name, func(c *store.Store, at query.Address) error {
 			return t.AddCapture(ctx, c, at.Exchange, at.Part, func(id int64) string {
-				return app.Address{File: at.File, Exchange: id, Frame: -1}.String()
+				return query.Address{File: at.File, Exchange: id, Frame: -1}.String()
 			})
 		})
 		if err != nil {

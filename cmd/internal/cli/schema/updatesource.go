@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/proto"
@@ -48,7 +49,7 @@ func (f UpdateFlags) complete(src *update.Source) {
 func UpdateSource(ctx context.Context, a *app.App, have *schema.Schema, name string, f UpdateFlags, calls *align.Calls) (*update.Source, error) {
 	file := name
 	if _, err := os.Stat(name); err != nil {
-		file = app.ParseAddress(name).File
+		file = query.ParseAddress(name).File
 	}
 	head, err := app.FirstBytes(file)
 	if err != nil {
@@ -72,7 +73,7 @@ func UpdateSource(ctx context.Context, a *app.App, have *schema.Schema, name str
 
 // trafficSource is what captures have that the definitions lack.
 func trafficSource(ctx context.Context, a *app.App, have *schema.Schema, name string, calls *align.Calls) (*update.Source, error) {
-	addr := app.ParseAddress(name)
+	addr := query.ParseAddress(name)
 	store, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"unwire/captures/store"
 	"unwire/captures/transfer"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/proto"
@@ -106,7 +107,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	addr := app.ParseAddress(name)
+	addr := query.ParseAddress(name)
 	if addr.Frame >= 0 {
 		return app.Fail(app.ExitUsage, fmt.Errorf("%s is one frame: captures and exchanges are exported", name), "'unwire decode' writes a frame")
 	}
@@ -115,7 +116,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 		return err
 	}
 	defer store.Close()
-	src, view, err := f.source(ctx, store, addr, defs)
+	src, view, err := f.source(ctx, store.Store, addr, defs)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 
 // source is the capture, or the exchange of it, as it may leave the machine.
 // The view tells what was replaced; it is nil where nothing is.
-func (f exportFlags) source(ctx context.Context, store *store.Store, addr app.Address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
+func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.Address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
 		rules, err := app.ExportRules(ctx, defs)

@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/decode/secret"
 	"unwire/proto"
 )
@@ -223,14 +224,14 @@ func auditFile(ctx context.Context, a *app.App, file string, red *redact.Redacto
 	}
 	defer store.Close()
 	a.RemarkEmpty(ctx, store)
-	return secret.Audit(ctx, store, red, rules)
+	return secret.Audit(ctx, store.Store, red, rules)
 }
 
 // newFinding is the contract's object for a finding.
 func newFinding(file string, f *secret.Finding) *contract.Finding {
 	frame := ""
 	if f.Place == "frame" {
-		frame = app.Address{File: file, Exchange: f.Exchange, Part: f.Part, Dir: f.Dir, Frame: f.Seq}.String()
+		frame = query.Address{File: file, Exchange: f.Exchange, Part: f.Part, Dir: f.Dir, Frame: f.Seq}.String()
 	}
 	return contract.NewFinding(file, frame, f)
 }
@@ -239,7 +240,7 @@ func findingRow(file string, f *secret.Finding) []string {
 	l := newFinding(file, f)
 	where, place, path := l.Frame, l.Place, l.Path
 	if where == "" {
-		where = app.Address{File: file, Exchange: f.Exchange, Part: f.Part, Frame: -1}.String()
+		where = query.Address{File: file, Exchange: f.Exchange, Part: f.Part, Frame: -1}.String()
 	}
 	switch {
 	case l.Header != "":
@@ -350,7 +351,7 @@ func cleanFile(ctx context.Context, a *app.App, file, out string, red *redact.Re
 	}
 	defer from.Close()
 	err = a.WholeCapture(ctx, out, store.Options{Redactor: red}, func(to *store.Store) (err error) {
-		exchanges, values, omitted, err = secret.Clean(ctx, to, from, rules)
+		exchanges, values, omitted, err = secret.Clean(ctx, to, from.Store, rules)
 		if _, serr := os.Lstat(out); err == nil && serr == nil {
 			return app.Fail(app.ExitUsage, fmt.Errorf("%s exists by now", out), "name a new file")
 		}

@@ -11,7 +11,7 @@ import (
 // Every secret field is one of the definitions', with a value that can hold a secret.
 func TestSecretFieldsExist(t *testing.T) {
 	files := compile(t).AsResolver()
-	for _, name := range proto.SecretFields() {
+	for _, name := range proto.Profile().Secrets.Fields {
 		d, err := files.FindDescriptorByName(protoreflect.FullName(name))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

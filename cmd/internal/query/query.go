@@ -1,0 +1,57 @@
+// Package query answers questions about captures: what is in them, what a frame says,
+// why a field is read as it is, where something occurs, what differs. Every surface
+// asks here: the command line now, the workbench and agents later.
+//
+// The address of a capture, an exchange or a frame goes in; results of the libraries
+// and objects of the contract come out. A Capture keeps what is costly to derive, and
+// stores it in the file, so that it is derived once.
+package query
+
+import (
+	"context"
+	"sync"
+
+	"unwire/captures/store"
+	"unwire/decode/conversation"
+)
+
+// A Capture is a capture file that questions are asked about. It is for any number of
+// goroutines.
+type Capture struct {
+	*store.Store
+
+	mu       sync.Mutex
+	evidence map[string][]byte // as storedEvidence has it, by name
+}
+
+// Open opens a capture for reading.
+//
+// Errors: those of store.Open.
+func Open(path string, o store.ReadOptions) (*Capture, error) {
+	s, err := store.Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Capture{Store: s, evidence: map[string][]byte{}}, nil
+}
+
+// List lists the exchanges. What it has to derive is stored for the next time.
+//
+// Errors: all that could not be read; what could be is listed.
+func (c *Capture) List(ctx context.Context) (*conversation.List, error) {
+	list, err := conversation.ListExchanges(ctx, c.Store)
+	if err == nil {
+		// What can be listed without is no reason to fail.
+		_ = list.Save(ctx, c.Store)
+	}
+	return list, err
+}
+
+// Resolve decodes what the number of an exchange stands for: the stream that was
+// carried in several calls if the number names its head, unless part is set; else the
+// exchange.
+//
+// Errors: of a damaged capture, with what is readable of the exchange.
+func (c *Capture) Resolve(ctx context.Context, id int64, part bool) (conversation.Resolved, error) {
+	return conversation.Resolve(ctx, c.Store, id, part)
+}

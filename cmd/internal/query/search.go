@@ -1,0 +1,124 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"unwire/captures"
+	"unwire/cmd/internal/contract"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/search"
+)
+
+// A Search is what is looked for, and what is done with it.
+type Search struct {
+	search.Query
+
+	Headers bool   // also URLs and headers
+	Dir     string // only "up" or "down"; "" for both
+
+	// Only calls of this method: Run, pkg.Service/Run, with * for any text; "" for all.
+	Method string
+
+	// Match is called with each match, and says whether to look for more in the exchange.
+	Match func(*contract.Match) (more bool, err error)
+
+	// Searched is called when an exchange has been searched, with the number of matches;
+	// nil for nothing.
+	Searched func(exchange Address, matches int) error
+}
+
+// Search looks into the exchanges that an address names: a capture's, one, or one frame.
+//
+// Errors: those of the functions of s, which end it. In a damaged capture what can be
+// read is searched, and the error is the damage.
+func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
+	if _, err := path.Match(s.Method, ""); err != nil {
+		return err
+	}
+	all, damage := conversation.FindAll(ctx, c.Store)
+	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		return damage
+	}
+	if at.Exchange != 0 {
+		rec, err := c.Exchange(ctx, at.Exchange)
+		if err != nil {
+			return err
+		}
+		return c.searchExchange(ctx, rec, all, at, &s)
+	}
+	for rec, err := range c.Exchanges(ctx) {
+		if err == nil {
+			at.Exchange = rec.ID
+			err = c.searchExchange(ctx, rec, all, at, &s)
+		}
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
+			return err
+		}
+		damage = cmp.Or(damage, err)
+	}
+	return damage
+}
+
+// searchExchange looks into one exchange while it is read.
+func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, all *conversation.Set, at Address, s *Search) error {
+	if !methodMatches(s.Method, decode.Classify(rec)) {
+		return nil
+	}
+	wanted := at
+	// its frames are numbered apart from the conversation's
+	at.Part = all.Head(rec.ID) == rec.ID
+
+	found := 0
+	var failed error
+	scope := search.Scope{Headers: s.Headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
+		return (s.Dir == "" || f.Dir.String() == s.Dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame)
+	}}
+	damage := search.Exchange(ctx, c.Store, rec, s.Query, scope, func(m search.Match) (more bool) {
+		if s.Dir != "" && m.Dir.String() != s.Dir {
+			return true
+		}
+		found++
+		more, failed = s.Match(newMatch(at, &m))
+		return more && failed == nil
+	})
+	if failed == nil && s.Searched != nil {
+		at.Frame, at.Part = -1, false
+		failed = s.Searched(at, found)
+	}
+	return cmp.Or(failed, damage)
+}
+
+// newMatch is a match in an exchange, as the contract has it.
+func newMatch(at Address, m *search.Match) *contract.Match {
+	at.Dir, at.Frame = m.Dir, m.Frame
+	line := &contract.Match{
+		Exchange: at.Exchange, Dir: m.Dir.String(), Frames: m.Frames, Path: m.Path, Kind: m.Kind,
+		Match: m.Value[m.Start:m.End], Before: m.Value[:m.Start], After: m.Value[m.End:],
+	}
+	if m.Frame >= 0 {
+		line.Frame = &m.Frame
+	} else {
+		at.Part = false // headers are those of the call
+	}
+	line.Address = at.String()
+	return line
+}
+
+// methodMatches reports whether a pattern such as Run or pkg.Service/* names a call.
+func methodMatches(pattern string, c decode.Call) bool {
+	if pattern == "" {
+		return true
+	}
+	pattern = strings.TrimPrefix(pattern, "/")
+	name := c.RPC
+	if strings.Contains(pattern, "/") {
+		name = c.Service + "/" + c.RPC
+	}
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok && c.RPC != ""
+}

@@ -1,0 +1,121 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/mitm"
+)
+
+// pinningHint says what to do about a client that pins certificates.
+const pinningHint = `the client refused the proxy's certificate. Either it does not read the CA variables
+('unwire ca' has the CA: have the client trust it), or it pins the server's own certificate: then
+no proxy can read it; record its packets with 'capture --passive' if it logs its keys (Node, curl, Chromium: Linux), turn
+pinning off in the client, set its endpoint and use 'capture --reverse', or let it pass unread with
+'capture --skip HOST'`
+
+// PinningHint is what to do about an exchange that failed with an error, where the
+// client refused the proxy's certificate; else "".
+func PinningHint(failure string) string {
+	if !strings.HasPrefix(failure, mitm.CertificateRefused) {
+		return ""
+	}
+	return pinningHint
+}
+
+// ExchangeHead writes what is known of an exchange besides its frames.
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(at.Method+" "+at.URL)))
+	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
+	if at.Codec != "" {
+		fmt.Fprintf(w, " (%s)", term.Clean(at.Codec))
+	}
+	fmt.Fprintf(w, " · HTTP/%s · status %d", term.Clean(at.HTTP), at.Status)
+	if at.Code != "" {
+		fmt.Fprintf(w, " · %s", term.Clean(at.Code))
+	}
+	fmt.Fprintf(w, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
+	fmt.Fprintf(w, "%s · %s → %s", at.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(at.Client), term.Clean(at.Server))
+	if at.TLS.Version != "" {
+		fmt.Fprintf(w, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
+	}
+	if at.TLS.Unverified {
+		fmt.Fprintf(w, " · certificate %s", notVerified)
+	}
+	fmt.Fprintln(w)
+
+	if at.Error != "" {
+		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
+	}
+	if hint := PinningHint(at.Error); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", hint)
+	}
+	if at.Message != "" {
+		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
+	}
+	Headers(out, w, "↑", "", at.RequestHeaders)
+	Headers(out, w, "↑", "trailer ", at.RequestTrailers)
+	Headers(out, w, "↓", "", at.ResponseHeaders)
+	Headers(out, w, "↓", "trailer ", at.ResponseTrailers)
+	fmt.Fprintln(w)
+
+	switch {
+	case at.Joined != nil:
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("joined by request id %s: the server's half from %s, the client's from %s; --parts shows the call alone",
+			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends))))
+	case at.Head != 0:
+		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", at.Head)))
+	}
+}
+
+// ExchangeBegan writes the head of an exchange that is being recorded.
+func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call decode.Call) {
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(ex.Method+" "+ex.URL)))
+	fmt.Fprintf(w, "exchange %d · %s · HTTP/%s\n", ex.ID, call.Protocol, term.Clean(ex.HTTP))
+	Headers(out, w, "↑", "", ex.RequestHeaders)
+}
+
+// ExchangeEnded writes how an exchange that was being recorded has ended: with the code
+// and the message of its status.
+func ExchangeEnded(out *term.Output, w io.Writer, ex *captures.Exchange, code, message string) {
+	Headers(out, w, "↓", "trailer ", ex.ResponseTrailers)
+	fmt.Fprintf(w, "%s\n", out.Dim(fmt.Sprintf("%s · %s · %s", outcomeText(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
+	if message != "" {
+		fmt.Fprintf(w, "message: %s\n", term.Clean(message))
+	}
+}
+
+// Headers writes a section of headers, each with an arrow and the section's name.
+func Headers(out *term.Output, w io.Writer, arrow, name string, lines captures.Headers) {
+	for _, h := range lines {
+		fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
+	}
+}
+
+func outcomeText(o captures.Outcome) string {
+	if o == captures.InFlight {
+		return "in flight"
+	}
+	return string(o)
+}
+
+// idList names exchanges, and counts them where they are many.
+func idList(ids []int64) string {
+	const most = 6
+	var parts []string
+	for i, id := range ids {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("… (%d)", len(ids)))
+			break
+		}
+		parts = append(parts, "#"+strconv.FormatInt(id, 10))
+	}
+	return strings.Join(parts, " ")
+}

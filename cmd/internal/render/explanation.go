@@ -1,0 +1,50 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+)
+
+// Explanation writes why a field of something is read as it is; of names it, or is "".
+func Explanation(out *term.Output, w io.Writer, e *contract.Explanation, of string) {
+	head := e.Path
+	if of != "" {
+		head += " of " + of
+	}
+	fmt.Fprintf(w, "%s  %s\n", out.Bold(term.Clean(head)), out.Dim(fmt.Sprintf("at %#x, in %s", e.Off, evidenceText(e))))
+	if e.Declared != "" {
+		fmt.Fprintf(w, "  declared as %s\n", e.Declared)
+	}
+	if e.Error != "" {
+		fmt.Fprintf(w, "  %s\n", out.Red("! "+term.Clean(e.Error)))
+	}
+	if e.Chosen {
+		fmt.Fprintf(w, "  %s as chosen; the evidence says:\n", e.Type)
+	}
+	for _, r := range e.Readings {
+		fmt.Fprintf(w, "  %-15s %.3f\n", r.Type, r.P)
+		for _, f := range r.Why {
+			fmt.Fprintf(w, "      %+9.2f  %s\n", f.Weight, f.Name)
+		}
+	}
+	if about := strings.TrimSpace(e.Form + e.Shape); about != "" || e.Note != "" {
+		fmt.Fprintf(w, "  looks like: %s\n", term.Clean(strings.TrimSpace(about+" "+e.Note)))
+	}
+	if e.Settle != "" {
+		fmt.Fprintf(w, "  would settle it: %s\n", e.Settle)
+	}
+}
+
+// evidenceText says how much was seen of a field.
+func evidenceText(e *contract.Explanation) string {
+	s := fmt.Sprintf("%s of the field", app.Counted(e.Occurs, "value"))
+	if e.Most > 1 {
+		s += fmt.Sprintf(", up to %d in one message", e.Most)
+	}
+	return s + ", from " + app.Counted(e.Messages, "message")
+}

@@ -1,0 +1,105 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// FrameOptions say how a frame is written.
+type FrameOptions struct {
+	Hex bool // the bytes beside the fields
+	All bool // with Hex, every byte of every value
+}
+
+// Frame writes a frame with its fields, and what was not as in a stream.
+func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Frame, v *query.Views, o FrameOptions) {
+	var before, after []string
+	if at.Joined != nil {
+		before, after = contract.Anomalies(at.Joined, f)
+	}
+	for _, s := range before {
+		fmt.Fprintf(w, "%s %s\n", Arrow(f.Dir), out.Red(s))
+	}
+
+	view := v.Of(at.Call, f.Dir)
+	fmt.Fprintf(w, "%s  %s\n", out.Bold(fmt.Sprintf("%s %d", Arrow(f.Dir), f.Seq)), out.Dim(frameFacts(f, view)))
+	if f.Err != nil {
+		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
+	}
+	switch {
+	case o.Hex:
+		_ = hexFrame(out, w, f, view, o.All)
+	case f.Tree != nil:
+		_ = decode.RenderFields(w, view.Fields(f.Tree), decode.RenderOptions{Indent: "    "})
+		for _, in := range f.Inner {
+			innerMessage(out, w, f, &in)
+		}
+	case len(f.Data) > 0 && f.End == nil:
+		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
+	}
+	if f.End != nil {
+		endOfStream(w, f.End, v)
+	}
+
+	for _, s := range after {
+		fmt.Fprintf(w, "    %s\n", out.Red(s))
+	}
+}
+
+// frameFacts is what a frame's first line says of it.
+func frameFacts(f *decode.Frame, view decode.View) string {
+	facts := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
+	if f.Encoding != "" {
+		facts = append(facts, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
+	}
+	if flags := f.Flags &^ envelope.Compressed; f.Framed && flags != 0 {
+		facts = append(facts, flags.String())
+	}
+	if f.Event != "" {
+		facts = append(facts, "event "+term.Clean(f.Event))
+	}
+	if f.Partial {
+		facts = append(facts, "cut off")
+	}
+	if view.Type != nil && f.Tree != nil && f.End == nil {
+		facts = append(facts, string(view.Type.FullName()))
+	}
+	return strings.Join(facts, " · ")
+}
+
+// innerMessage writes a message that travels inside a field of a frame.
+func innerMessage(out *term.Output, w io.Writer, f *decode.Frame, in *decode.Inner) {
+	fmt.Fprintf(w, "    %s\n", out.Dim(fmt.Sprintf("in %s, as %s, %s:", f.Tree.PathOf(in.Node), in.Encoding, app.Counted(len(in.Data), "byte"))))
+	if in.Tree == nil {
+		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
+		return
+	}
+	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
+}
+
+// endOfStream writes what an end of stream or a unary error says, its details decoded.
+func endOfStream(w io.Writer, end *envelope.End, v *query.Views) {
+	lines := endLines(end)
+	fmt.Fprintf(w, "    %s\n", term.Clean(lines[0]))
+	if end.Error == nil {
+		return
+	}
+	for i := range end.Error.Details {
+		d := &end.Error.Details[i]
+		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
+		t := wire.Parse(d.Value, wire.Options{})
+		if len(d.Value) > 0 && t.Err() == nil {
+			_ = decode.RenderFields(w, v.FieldsOf(t, d.Type), decode.RenderOptions{Indent: "      "})
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+)
+
+// Match writes a match of a search as a line: where it is, the field's path and kind,
+// and the match with what is around it.
+func Match(out *term.Output, w io.Writer, m *contract.Match) error {
+	place := m.Address
+	if m.Frame == nil {
+		place += "/" + m.Dir
+	}
+	if n := len(m.Frames); n > 1 {
+		place += "…" + strconv.Itoa(m.Frames[n-1])
+	}
+	sep := "\t"
+	if out.TTY {
+		sep = "  "
+	}
+	path := term.Clean(m.Path)
+	if path == "" {
+		path = "-"
+	}
+	_, err := fmt.Fprintf(w, "%s%s%s%s%s%s%s%s%s\n", place, sep, path, sep, m.Kind, sep,
+		term.Clean(m.Before), out.Red(term.Clean(m.Match)), term.Clean(m.After))
+	return err
+}
