@@ -51,7 +51,7 @@ func (c *collector) archive(ctx context.Context, name string, data []byte) error
 			if outer {
 				c.progress.Member = member
 			}
-			if !c.wants(member, head) {
+			if !c.isKnownFormat(member, head) {
 				c.skipped++
 				return 0
 			}
@@ -76,7 +76,7 @@ func (c *collector) archive(ctx context.Context, name string, data []byte) error
 // addMember takes a file of a folder or an archive apart. What is wrong with it does
 // not cost the others: it is listed.
 func (c *collector) addMember(ctx context.Context, name string, data []byte) error {
-	if err := c.addContent(ctx, name, data); err != nil {
+	if err := c.addData(ctx, name, data); err != nil {
 		return c.recordFailure(ctx, name, err)
 	}
 	return nil

@@ -37,7 +37,7 @@ var ErrNothing = errors.New("no schema found")
 // A format is a kind of file that may hold schemas.
 //
 // Shape: Match looks at a name and at the first bytes. Read hands what it finds
-// to the collector: with addContent the files inside, with addDescriptors descriptors.
+// to the collector: with addData the files inside, with addDescriptors descriptors.
 type format struct {
 	Name  string // "" of what is known and not read
 	Max   int64  // bytes of a file that is read; 0 is maxFile
@@ -88,13 +88,13 @@ type collector struct {
 // newCollector returns a collector for one input.
 func newCollector(input string, formats []format) *collector {
 	return &collector{
-		formats: formats, scripts: bundle.New(bundle.Options{}), forms: map[string]bool{},
+		formats: formats, scripts: bundle.New(), forms: map[string]bool{},
 		source: Source{Input: input, Notes: map[string]string{}}, seen: map[[sha256.Size]byte]bundle.Place{},
 	}
 }
 
-// addContent takes a file apart, if it is of a known format.
-func (c *collector) addContent(ctx context.Context, name string, data []byte) error {
+// addData takes a file apart, if it is of a known format.
+func (c *collector) addData(ctx context.Context, name string, data []byte) error {
 	f := c.format(name, data[:min(len(data), headBytes)])
 	if f == nil {
 		c.skipped++
@@ -104,8 +104,8 @@ func (c *collector) addContent(ctx context.Context, name string, data []byte) er
 	return c.read(ctx, f, name, data)
 }
 
-// wants says whether a file of that name and beginning is of a known format.
-func (c *collector) wants(name string, head []byte) bool { return c.format(name, head) != nil }
+// isKnownFormat says whether a file of that name and beginning is of a known format.
+func (c *collector) isKnownFormat(name string, head []byte) bool { return c.format(name, head) != nil }
 
 // addDescriptors enters descriptors that were found as such.
 func (c *collector) addDescriptors(form string, files ...*descriptorpb.FileDescriptorProto) {
@@ -226,7 +226,7 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if !c.wants(name, head[:n]) {
+	if !c.isKnownFormat(name, head[:n]) {
 		c.skipped++
 		return nil
 	}
@@ -241,7 +241,7 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		return errors.Join(c.addContent(ctx, name, data[:len(data):len(data)]), data.Unmap())
+		return errors.Join(c.addData(ctx, name, data[:len(data):len(data)]), data.Unmap())
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
@@ -264,5 +264,5 @@ func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 			return fmt.Errorf("%s: %w: at most %d bytes are read", name, bundle.ErrTooLarge, limit)
 		}
 	}
-	return c.addContent(ctx, name, data)
+	return c.addData(ctx, name, data)
 }

@@ -98,7 +98,7 @@ func TestFault(t *testing.T) {
 func TestNoFault(t *testing.T) {
 	for name, data := range map[string]string{"ls.js": "\x7fELF" + strings.Repeat("\x00", 100), "nul.js": strings.Repeat("\x00", 50_000), "x.cjs": "\x00"} {
 		c := newCollector(name, formats())
-		err := c.addContent(t.Context(), name, []byte(data))
+		err := c.addData(t.Context(), name, []byte(data))
 		var fault *Fault
 		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": it is not JavaScript") || len(c.faults) > 0 {
 			t.Errorf("%s: %v", name, err)
@@ -106,7 +106,7 @@ func TestNoFault(t *testing.T) {
 	}
 	for _, text := range []string{"", script, "\ufeff" + script, "// " + strings.Repeat("\xe4\xf6\xfc", 3000) + "\n" + script, "x='\x01\x02';" + script} {
 		c := newCollector("a.js", formats())
-		if err := c.addContent(t.Context(), "a.js", []byte(text)); err != nil {
+		if err := c.addData(t.Context(), "a.js", []byte(text)); err != nil {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

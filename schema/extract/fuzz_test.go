@@ -32,7 +32,7 @@ func FuzzAdd(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
 		c := newCollector("x", formats())
-		_ = c.addContent(t.Context(), names[int(kind)%len(names)], data)
+		_ = c.addData(t.Context(), names[int(kind)%len(names)], data)
 		for _, fault := range c.faults {
 			t.Fatal(fault)
 		}
