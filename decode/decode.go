@@ -153,7 +153,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	code, message := s.Status()
 	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
-		Frames: frames, Err: errors.Join(s.Err(), err), Profile: o.Profile,
+		Frames: frames, Err: errors.Join(s.err(), err), Profile: o.Profile,
 	}
 	ex.LoadChoices(ctx, src)
 	return ex, err

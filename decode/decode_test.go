@@ -336,8 +336,8 @@ func TestStreamIsIncremental(t *testing.T) {
 		counts = append(counts, len(s.Feed(chunk)))
 	}
 	code, _ := s.Status()
-	if fmt.Sprint(counts) != "[1 0 1 1]" || code != "ok" || len(s.Close()) != 0 || s.Err() != nil {
-		t.Errorf("%v, %s, %v", counts, code, s.Err())
+	if fmt.Sprint(counts) != "[1 0 1 1]" || code != "ok" || len(s.Close()) != 0 || s.err() != nil {
+		t.Errorf("%v, %s, %v", counts, code, s.err())
 	}
 	// A unary body is complete at its content-length.
 	o = call("POST", "/a.v1.S/Get", h("content-type", "application/proto", "content-length", "2"), nil, 0, ">08", ">01")
@@ -428,9 +428,9 @@ func TestFramesDoNotDependOnChunking(t *testing.T) {
 	})
 }
 
-func TestTreeJSON(t *testing.T) {
+func TestFieldsAsJSON(t *testing.T) {
 	tree := wire.Parse([]byte("\x0a\x03abc\x12\x04\x08\x96\x01\x07\x1d\x00\x00\x20\x40\x28\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x0f"), wire.Options{})
-	got, err := json.Marshal(TreeJSON(tree, nil))
+	got, err := json.Marshal(View{}.Fields(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func TestTreeJSON(t *testing.T) {
 }
 
 // What show prints can be edited and encoded.
-func TestTreeJSONIsReadByText(t *testing.T) {
+func TestFieldsAreReadByText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b []byte
 		for range rapid.IntRange(0, 6).Draw(t, "fields") {
@@ -464,7 +464,7 @@ func TestTreeJSONIsReadByText(t *testing.T) {
 				b = append(wire.AppendVarint(wire.AppendVarint(b, number<<3|2), uint64(len(s))), s...)
 			}
 		}
-		fields, err := json.Marshal(TreeJSON(wire.Parse(b, wire.Options{}), nil))
+		fields, err := json.Marshal(View{}.Fields(wire.Parse(b, wire.Options{})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -489,7 +489,7 @@ func TestNamesFromASchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	md := file.ProtoReflect().Descriptor()
-	fields := TreeJSON(wire.Parse(b, wire.Options{}), md)
+	fields := View{Type: md}.Fields(wire.Parse(b, wire.Options{}))
 	if fields[0].Name != "name" || fields[0].P != 1 || fields[2].Type != "google.protobuf.DescriptorProto" {
 		t.Errorf("%+v", fields)
 	}
@@ -497,33 +497,10 @@ func TestNamesFromASchema(t *testing.T) {
 	if last := label[len(label)-1]; last.Name != "type" || last.Symbol != "TYPE_SINT32" || last.Value != int32(17) {
 		t.Errorf("%+v", last)
 	}
-	wrong := TreeJSON(wire.Parse([]byte{8, 1}, wire.Options{}), md)
+	wrong := View{Type: md}.Fields(wire.Parse([]byte{8, 1}, wire.Options{}))
 	if wrong[0].Name != "name" || wrong[0].Error != "the schema declares string" || wrong[0].Kind != "varint" {
 		t.Errorf("%+v", wrong)
 	}
-	var out strings.Builder
-	if err := Render(&out, wire.Parse(b, wire.Options{}), md, RenderOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "0000  1 name: string \"a.proto\"\n") || !strings.Contains(out.String(), "      2 field: google.protobuf.FieldDescriptorProto, 7 bytes\n") && !strings.Contains(out.String(), "TYPE_SINT32 (17)") {
-		t.Errorf("%s", out.String())
-	}
-}
-
-func TestRenderCannotControlATerminal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.String().Draw(t, "text")
-		b := append(wire.AppendVarint([]byte{0x0a}, uint64(len(s))), s...)
-		var out strings.Builder
-		if err := Render(&out, wire.Parse(b, wire.Options{}), nil, RenderOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range out.String() {
-			if r < ' ' && r != '\n' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-				t.Fatalf("%q", out.String())
-			}
-		}
-	})
 }
 
 func FuzzDecode(f *testing.F) {
@@ -543,11 +520,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		sameFrames(t, o, Options{MaxFrame: 1 << 16, MaxInflated: 1 << 16})
 		for i := range ex.Frames {
-			line := FrameJSON(&ex.Frames[i], nil)
+			line := View{}.Line(&ex.Frames[i])
 			if _, err := json.Marshal(line); err != nil {
-				t.Fatal(err)
-			}
-			if err := RenderFields(new(bytes.Buffer), line.Tree, RenderOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -57,7 +57,7 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 		return ex, stop
 	}
 	ex.Code, ex.Message = s.Status()
-	ex.Err = errors.Join(s.Err(), err)
+	ex.Err = errors.Join(s.err(), err)
 	ex.LoadChoices(ctx, src)
 	return ex, err
 }

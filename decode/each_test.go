@@ -169,7 +169,7 @@ func TestChunkOfEmptyFramesInBoundedMemory(t *testing.T) {
 	if used := after.TotalAlloc - before.TotalAlloc; len(frames) != 1000 || used > most {
 		t.Errorf("%d frames took %d MiB", len(frames), used>>20)
 	}
-	if s.Err() == nil || !strings.Contains(s.Err().Error(), "more than 1000 frames") {
-		t.Error(s.Err())
+	if s.err() == nil || !strings.Contains(s.err().Error(), "more than 1000 frames") {
+		t.Error(s.err())
 	}
 }

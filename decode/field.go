@@ -43,11 +43,6 @@ type innerLine struct {
 	Tree     []*field.Field `json:"tree,omitempty"`
 }
 
-// FrameJSON makes the contract's line of a frame; md is its message's type, or nil.
-func FrameJSON(f *Frame, md protoreflect.MessageDescriptor) Line {
-	return View{Type: md}.Line(f)
-}
-
 // Line makes the contract's line of a frame.
 func (v View) Line(f *Frame) Line {
 	l := Line{
@@ -66,7 +61,7 @@ func (v View) Line(f *Frame) Line {
 	for _, in := range f.Inner {
 		line := innerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
 		if in.Tree != nil {
-			line.Tree = TreeJSON(in.Tree, nil)
+			line.Tree = View{}.Fields(in.Tree)
 		}
 		l.Inner = append(l.Inner, line)
 	}
@@ -84,11 +79,6 @@ func notNil(b []byte) []byte {
 		return []byte{}
 	}
 	return b
-}
-
-// TreeJSON is View.Fields by a type, which may be nil, and the tree's own bytes.
-func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []*field.Field {
-	return View{Type: md}.Fields(t)
 }
 
 // setReadings sets the likeliest reading and its alternatives.
@@ -121,7 +111,7 @@ func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v 
 	}
 	var f field.Field
 	ok = setDeclared(&f, t, i, fd)
-	switch kind.Kind(f.Kind) {
+	switch wire.Kind(f.Kind) {
 	case wire.KindPacked, wire.KindFixed32, wire.KindFixed64:
 		return f.Value, ok
 	}

@@ -445,9 +445,9 @@ func (s *Stream) recordError(err error) {
 	}
 }
 
-// Err returns what could not be decoded so far, each with its direction and
+// err returns what could not be decoded so far, each with its direction and
 // frame, or nil.
-func (s *Stream) Err() error {
+func (s *Stream) err() error {
 	err := errors.Join(s.errs...)
 	if err == nil {
 		return nil

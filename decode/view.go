@@ -128,7 +128,7 @@ func declarationIn(md protoreflect.MessageDescriptor, n *wire.Node) protoreflect
 
 // setRemark sets what a field's value looks like.
 func setRemark(f *field.Field, r *kind.Reader, i int32) {
-	if s := r.Remark(i, kind.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
+	if s := r.Remark(i, wire.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
 		f.Form, f.Shape, f.ShapeP, f.Note = s.Form, s.Shape, s.P, s.Note
 	}
 }

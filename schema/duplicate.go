@@ -10,16 +10,13 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// A Passed is a file that was passed over, since what it declares is declared by
+// An OmittedFile is a file that was left out, since what it declares is declared by
 // another file of the tree, or since it imports such a file.
-type Passed struct {
+type OmittedFile struct {
 	File   string
-	Symbol string // that both declare, "" where an import is passed over
+	Symbol string // that both declare, "" where an import is left out
 	Other  string // that declares it, or that is imported
 }
-
-// Passed returns the files of a tree that were passed over, in path order.
-func (s *Schema) Passed() []Passed { return s.passed }
 
 // loadDistinct is loadTree for a tree in which files declare the same: of those
 // the first in path order counts. It returns nil where that is not what is wrong.
@@ -28,21 +25,21 @@ func loadDistinct(ctx context.Context, dir string) *Schema {
 	if err != nil {
 		return nil
 	}
-	kept, passed := distinct(ctx, sources, names)
-	if len(passed) == 0 || len(kept) == 0 {
+	kept, omitted := distinct(ctx, sources, names)
+	if len(omitted) == 0 || len(kept) == 0 {
 		return nil
 	}
 	s, err := compileWithText(ctx, sources, kept)
 	if err != nil {
 		return nil
 	}
-	s.passed = passed
+	s.Omitted = omitted
 	return s
 }
 
 // distinct takes the files that declare what another does out of names, with
 // those that import them.
-func distinct(ctx context.Context, sources map[string]string, names []string) (kept []string, passed []Passed) {
+func distinct(ctx context.Context, sources map[string]string, names []string) (kept []string, omitted []OmittedFile) {
 	declared := map[string]string{} // by symbol
 	out := map[string]bool{}
 	imports := map[string][]string{}
@@ -63,7 +60,7 @@ func distinct(ctx context.Context, sources map[string]string, names []string) (k
 		symbols := symbolsOf(f)
 		for _, symbol := range symbols {
 			if other := declared[symbol]; other != "" {
-				passed, out[name] = append(passed, Passed{name, symbol, other}), true
+				omitted, out[name] = append(omitted, OmittedFile{name, symbol, other}), true
 				break
 			}
 		}
@@ -78,7 +75,7 @@ func distinct(ctx context.Context, sources map[string]string, names []string) (k
 		for _, name := range names {
 			for _, other := range imports[name] {
 				if out[other] && !out[name] {
-					passed, out[name], changed = append(passed, Passed{File: name, Other: other}), true, true
+					omitted, out[name], changed = append(omitted, OmittedFile{File: name, Other: other}), true, true
 				}
 			}
 		}
@@ -88,7 +85,7 @@ func distinct(ctx context.Context, sources map[string]string, names []string) (k
 			kept = append(kept, name)
 		}
 	}
-	return kept, passed
+	return kept, omitted
 }
 
 // symbolsOf are the full names that a file declares in its package's scope.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLoadVersionOfFilesThatDeclareTheSame: the first counts, and what imports
-// the other is passed over with it.
+// the other is left out with it.
 func TestLoadVersionOfFilesThatDeclareTheSame(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -33,9 +33,9 @@ func TestLoadVersionOfFilesThatDeclareTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Passed{{"b.proto", "p.A", "a.proto"}, {"c.proto", "", "b.proto"}, {"d.proto", "", "c.proto"}}
-	if got := s.Passed(); !reflect.DeepEqual(got, want) {
-		t.Errorf("passed over: %v, want %v", got, want)
+	want := []OmittedFile{{"b.proto", "p.A", "a.proto"}, {"c.proto", "", "b.proto"}, {"d.proto", "", "c.proto"}}
+	if got := s.Omitted; !reflect.DeepEqual(got, want) {
+		t.Errorf("left out: %v, want %v", got, want)
 	}
 	if md := s.Message("p.A"); md == nil || md.Fields().Len() != 1 || s.Message("q.A") == nil || s.Message("p.C") != nil {
 		t.Error("not the first of each is there")

@@ -12,35 +12,40 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Locations are where the declarations of a file are in its text, and their
+// locations are where the declarations of a file are in its text, and their
 // comments. Few commands need them, and to find them takes as long as to load the
 // file, so that they are found when a file's are first asked for.
-type Locations struct {
+type locations struct {
 	declared protoreflect.SourceLocations // of a descriptor set that has them
 	parsed   map[string]*descriptorpb.SourceCodeInfo_Location
 	lines    []string // of the text, with their ends
 }
 
-// LocationsOf returns the locations of a file of s.
-func (s *Schema) LocationsOf(f protoreflect.FileDescriptor) *Locations {
+// Location returns where a declaration of s is in its file, with its comments; the zero
+// value if that is not known.
+func (s *Schema) Location(d protoreflect.Descriptor) protoreflect.SourceLocation {
+	return s.locationsOf(d.ParentFile()).of(d)
+}
+
+func (s *Schema) locationsOf(f protoreflect.FileDescriptor) *locations {
 	s.locating.Lock()
 	defer s.locating.Unlock()
 	if l := s.located[f.Path()]; l != nil {
 		return l
 	}
-	l := &Locations{declared: f.SourceLocations()}
+	l := &locations{declared: f.SourceLocations()}
 	if text, ok := s.sources[f.Path()]; ok {
 		l.parse(f.Path(), text)
 	}
 	if s.located == nil {
-		s.located = map[string]*Locations{}
+		s.located = map[string]*locations{}
 	}
 	s.located[f.Path()] = l
 	return l
 }
 
-func (l *Locations) parse(name, text string) {
-	text = Fold(text).Text
+func (l *locations) parse(name, text string) {
+	text, _ = Fold(text)
 	tree, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))
 	if err != nil { // it was compiled before
 		return
@@ -54,8 +59,7 @@ func (l *Locations) parse(name, text string) {
 	}
 }
 
-// Of returns where a declaration is; the zero value if that is not known.
-func (l *Locations) Of(d protoreflect.Descriptor) protoreflect.SourceLocation {
+func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	if l.parsed == nil {
 		return l.declared.ByDescriptor(d)
 	}

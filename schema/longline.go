@@ -13,21 +13,16 @@ const (
 	foldAt = 1024
 )
 
-// A Folded is the text of a .proto file whose long lines are broken: the parser
-// counts the columns of every declaration from the beginning of its line, so that
-// a file of one line, as programs write it, takes quadratic time.
-type Folded struct {
-	Text   string
-	breaks []int // offsets in Text of the line breaks that were added
-}
-
-// Fold breaks the long lines of a .proto file between tokens.
-func Fold(text string) Folded {
+// Fold breaks the long lines of a .proto file between tokens. The parser counts the
+// columns of every declaration from the beginning of its line, so that a file of one
+// line, as programs write it, would take quadratic time. Original returns where a byte of
+// the folded text is in the text as it was.
+func Fold(text string) (folded string, original func(offset int) int) {
 	if !hasLongLine(text) {
-		return Folded{Text: text}
+		return text, func(offset int) int { return offset }
 	}
 	var out strings.Builder
-	var breaks []int
+	var breaks []int   // offsets of the line breaks that were added
 	done, line := 0, 0 // what was written, and where the line began
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -43,13 +38,10 @@ func Fold(text string) Folded {
 		}
 	}
 	out.WriteString(text[done:])
-	return Folded{out.String(), breaks}
-}
-
-// Offset returns where a byte of the folded text is in the text as it was.
-func (f Folded) Offset(at int) int {
-	n, _ := slices.BinarySearch(f.breaks, at)
-	return at - n
+	return out.String(), func(offset int) int {
+		n, _ := slices.BinarySearch(breaks, offset)
+		return offset - n
+	}
 }
 
 func hasLongLine(text string) bool {

@@ -75,7 +75,7 @@ func TestManyDefinitions(t *testing.T) {
 			}
 			loaded := time.Since(start)
 			for m := range s.Messages() {
-				if c := s.LocationsOf(m.ParentFile()).Of(m).LeadingComments; c != "" {
+				if c := s.Location(m).LeadingComments; c != "" {
 					t.Errorf("comment %q", c)
 				}
 			}
@@ -100,8 +100,8 @@ func TestManyDefinitions(t *testing.T) {
 	}
 }
 
-// A folded file declares what it declared, and every byte of it is where Offset
-// says.
+// A folded file declares what it declared, and every byte of it is where original
+// has it.
 func TestFold(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for name, text := range map[string]string{
@@ -114,16 +114,16 @@ func TestFold(t *testing.T) {
 		"open":      "message A { /* " + strings.Repeat("a;", 5000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Fold(text)
-			for i := range f.Text {
-				if at := f.Offset(i); at < len(text) && f.Text[i] != text[at] && f.Text[i] != '\n' {
-					t.Fatalf("byte %d is %q, and %q at %d", i, f.Text[i], text[at], at)
+			folded, original := Fold(text)
+			for i := range folded {
+				if at := original(i); at < len(text) && folded[i] != text[at] && folded[i] != '\n' {
+					t.Fatalf("byte %d is %q, and %q at %d", i, folded[i], text[at], at)
 				}
 			}
-			if f.Offset(len(f.Text)) != len(text) {
-				t.Errorf("it ends at %d of %d", f.Offset(len(f.Text)), len(text))
+			if original(len(folded)) != len(text) {
+				t.Errorf("it ends at %d of %d", original(len(folded)), len(text))
 			}
-			for _, line := range strings.Split(f.Text, "\n") {
+			for _, line := range strings.Split(folded, "\n") {
 				if len(line) > longLine+foldAt && strings.Count(line, " ")+strings.Count(line, ",") > 20 && !strings.Contains(line, "//") && !strings.Contains(line, "/*") {
 					t.Errorf("a line of %d bytes is left: %.80q", len(line), line)
 				}
@@ -132,8 +132,8 @@ func TestFold(t *testing.T) {
 			if err != nil {
 				return // it is no definition
 			}
-			is, err := FromTexts(map[string]string{"a.proto": f.Text})
-			if err != nil || !proto.Equal(protodesc.ToFileDescriptorProto(was.Files()[0]), protodesc.ToFileDescriptorProto(is.Files()[0])) {
+			is, err := FromTexts(map[string]string{"a.proto": folded})
+			if err != nil || !proto.Equal(protodesc.ToFileDescriptorProto(was.Files[0]), protodesc.ToFileDescriptorProto(is.Files[0])) {
 				t.Errorf("it declares something else: %v", err)
 			}
 		})
@@ -186,9 +186,9 @@ func FuzzFold(f *testing.F) {
 		f.Add(b.String())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		folded := Fold(text)
-		if folded.Offset(len(folded.Text)) != len(text) {
-			t.Errorf("it ends at %d of %d", folded.Offset(len(folded.Text)), len(text))
+		folded, original := Fold(text)
+		if original(len(folded)) != len(text) {
+			t.Errorf("it ends at %d of %d", original(len(folded)), len(text))
 		}
 	})
 }

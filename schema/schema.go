@@ -45,16 +45,26 @@ var ErrNoFiles = errors.New("no .proto file found")
 
 // A Schema is a set of compiled definitions.
 type Schema struct {
-	files    []protoreflect.FileDescriptor
+	// Files are the schema's own files in path order, without its imports of
+	// google/protobuf.
+	Files []protoreflect.FileDescriptor
+
+	// Omitted are the files that were left out, since a file before them declares
+	// the same, or since they import such a file.
+	Omitted []OmittedFile
+
+	// Unread are the files of shipped code that were not read, with the reasons.
+	Unread []error
+
+	// Faults are those of Unread that were not read because unwire failed at them.
+	Faults []*extract.Fault
+
 	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
 	sources  map[string]string // the files' text by path, where it was kept
-	passed   []Passed
-	unread   []error // files of shipped code
-	faults   []*extract.Fault
 
 	locating sync.Mutex
-	located  map[string]*Locations // by path, of files for which they were asked
+	located  map[string]*locations // by path, of files for which they were asked
 }
 
 // LoadDir loads every .proto file below dir, which is the import root.
@@ -66,7 +76,11 @@ func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("schema: %s is not a folder of .proto files", dir)
 	}
-	s, err := load(ctx, os.DirFS(dir))
+	return loadTree(ctx, dir)
+}
+
+func loadTree(ctx context.Context, dir string) (*Schema, error) {
+	s, err := Load(ctx, os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%w (below %s)", err, dir)
 	}
@@ -78,14 +92,12 @@ func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 // Shape: imports of google/protobuf/* are built in. Files come in path order.
 // Limits: 20,000 files, 16 MiB each, 256 MiB together.
 // Errors: each names file, line and column; up to 20 of them are joined.
-func Load(fsys fs.FS) (*Schema, error) { return load(context.Background(), fsys) }
-
-func load(ctx context.Context, fsys fs.FS) (*Schema, error) {
+func Load(ctx context.Context, fsys fs.FS) (*Schema, error) {
 	sources, names, err := readSources(ctx, fsys)
 	if err != nil {
 		return nil, err
 	}
-	return Compile(ctx, sources, names)
+	return compileWithText(ctx, sources, names)
 }
 
 // readSources reads the .proto files of a tree within the bounds.
@@ -138,15 +150,15 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 	return sources, names, nil
 }
 
-// Compile parses and links the files named in names, in that order, from sources, which
+// compile parses and links the files named in names, in that order, from sources, which
 // has their text and that of their imports by path. Comments are not kept.
-func Compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
+func compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	return link(ctx, protocompile.SourceAccessorFromMap(sources), names)
 }
 
 // compileWithText is compile for a schema that has its files' text and comments.
 func compileWithText(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
-	s, err := Compile(ctx, sources, names)
+	s, err := compile(ctx, sources, names)
 	if err == nil {
 		s.sources = sources
 	}
@@ -218,10 +230,10 @@ func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
 		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},
 		services: map[protoreflect.FullName]protoreflect.ServiceDescriptor{},
 	}
-	s.files = slices.SortedFunc(slices.Values(files), func(a, b protoreflect.FileDescriptor) int {
+	s.Files = slices.SortedFunc(slices.Values(files), func(a, b protoreflect.FileDescriptor) int {
 		return cmp.Compare(a.Path(), b.Path())
 	})
-	for _, f := range s.files {
+	for _, f := range s.Files {
 		s.addMessages(f.Messages())
 		for i := range f.Services().Len() {
 			sd := f.Services().Get(i)
@@ -239,9 +251,6 @@ func (s *Schema) addMessages(list protoreflect.MessageDescriptors) {
 	}
 }
 
-// Files returns the schema's own files in path order, without its imports of google/protobuf.
-func (s *Schema) Files() []protoreflect.FileDescriptor { return s.files }
-
 // Message returns the message of that full name, or nil.
 func (s *Schema) Message(fullName string) protoreflect.MessageDescriptor {
 	return s.messages[protoreflect.FullName(strings.TrimPrefix(fullName, "."))]
@@ -256,7 +265,7 @@ func (s *Schema) Service(fullName string) protoreflect.ServiceDescriptor {
 // without the entries of maps.
 func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
 	return func(yield func(protoreflect.MessageDescriptor) bool) {
-		for _, f := range s.files {
+		for _, f := range s.Files {
 			if !EachMessage(f.Messages(), yield) {
 				return
 			}
@@ -291,7 +300,7 @@ func (s *Schema) Enums() iter.Seq[protoreflect.EnumDescriptor] {
 			}
 			return true
 		}
-		for _, f := range s.files {
+		for _, f := range s.Files {
 			if !each(f.Enums()) || !EachMessage(f.Messages(), func(m protoreflect.MessageDescriptor) bool { return each(m.Enums()) }) {
 				return
 			}
@@ -302,7 +311,7 @@ func (s *Schema) Enums() iter.Seq[protoreflect.EnumDescriptor] {
 // Services yields every service in the order of files and declarations.
 func (s *Schema) Services() iter.Seq[protoreflect.ServiceDescriptor] {
 	return func(yield func(protoreflect.ServiceDescriptor) bool) {
-		for _, f := range s.files {
+		for _, f := range s.Files {
 			for i := range f.Services().Len() {
 				if !yield(f.Services().Get(i)) {
 					return

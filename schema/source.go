@@ -51,15 +51,15 @@ func LoadSource(ctx context.Context, name string) (*Schema, error) {
 	if errors.Is(err, ErrNoSource) {
 		s, err = loadShipped(ctx, name, nil)
 	}
-	if err == nil && len(s.faults) > 0 {
-		return nil, fmt.Errorf("schema: %w", s.faults[0])
+	if err == nil && len(s.Faults) > 0 {
+		return nil, fmt.Errorf("schema: %w", s.Faults[0])
 	}
 	return s, err
 }
 
 // LoadVersion is LoadSource for a version to compare. It reports how far the
 // reading of shipped code is where progress is set. Of files in a folder that
-// declare the same the first counts; Passed has the others. Unread and Faults
+// declare the same the first counts; Omitted has the others. Unread and Faults
 // have the files of shipped code that were not read.
 func LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
 	s, err := LoadDefinitions(ctx, name)
@@ -83,7 +83,7 @@ func LoadDefinitions(ctx context.Context, name string) (*Schema, error) {
 	case err != nil:
 		return nil, fmt.Errorf("schema: %w", err)
 	case info.IsDir() && holdsProto(ctx, name):
-		return loadTree(ctx, os.DirFS(name), name)
+		return loadTree(ctx, name)
 	case info.IsDir() || info.Size() > maxProtoBytes && filepath.Ext(name) != ".proto":
 		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
 	case filepath.Ext(name) == ".proto":
@@ -128,8 +128,8 @@ func loadShipped(ctx context.Context, name string, progress func(extract.Progres
 		return nil, fmt.Errorf("schema: %s: %w", name, err)
 	}
 	if len(src.Files) == 0 {
-		if faults := c.Faults(); len(faults) > 0 {
-			return nil, fmt.Errorf("schema: %w", faults[0])
+		if len(c.Faults) > 0 {
+			return nil, fmt.Errorf("schema: %w", c.Faults[0])
 		}
 		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
 	}
@@ -141,29 +141,8 @@ func loadShipped(ctx context.Context, name string, progress func(extract.Progres
 	if err != nil {
 		return nil, err
 	}
-	s.unread, s.faults = c.Unread(), c.Faults()
+	s.Unread, s.Faults = c.Unread, c.Faults
 	return s, nil
-}
-
-// Unread returns the files of shipped code that were not read, with the reasons.
-func (s *Schema) Unread() []error { return s.unread }
-
-// Faults returns those of Unread that were not read because unwire failed at them.
-func (s *Schema) Faults() []*extract.Fault { return s.faults }
-
-// LoadFS is LoadSource for a tree of .proto files that is no folder.
-func LoadFS(ctx context.Context, fsys fs.FS) (*Schema, error) { return loadTree(ctx, fsys, "") }
-
-func loadTree(ctx context.Context, fsys fs.FS, dir string) (*Schema, error) {
-	sources, names, err := readSources(ctx, fsys)
-	var s *Schema
-	if err == nil {
-		s, err = compileWithText(ctx, sources, names)
-	}
-	if err != nil && dir != "" {
-		return nil, fmt.Errorf("%w (below %s)", err, dir)
-	}
-	return s, err
 }
 
 // loadFile compiles one file. Its import root is the nearest folder above it

@@ -14,7 +14,7 @@ import (
 // method or file of that full name, or path of a file, or nil.
 func (s *Schema) Descriptor(fullName string) protoreflect.Descriptor {
 	full := protoreflect.FullName(strings.TrimPrefix(fullName, "."))
-	for _, f := range s.files {
+	for _, f := range s.Files {
 		if f.Path() == fullName {
 			return f
 		}
@@ -80,8 +80,8 @@ func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
 	if _, whole := d.(protoreflect.FileDescriptor); whole {
 		return text, true
 	}
-	l := s.LocationsOf(d.ParentFile())
-	loc, lines := l.Of(d), l.lines
+	l := s.locationsOf(d.ParentFile())
+	loc, lines := l.of(d), l.lines
 	if len(loc.Path) == 0 || loc.EndLine >= len(lines) {
 		return "", false
 	}
@@ -147,7 +147,7 @@ func dedent(lines []string) string {
 // or not, in the order in which they are met. Types within d are left out.
 func (s *Schema) Needs(d protoreflect.Descriptor) []protoreflect.Descriptor {
 	n := needs{own: map[string]bool{}, seen: map[protoreflect.FullName]bool{d.FullName(): true}}
-	for _, f := range s.files {
+	for _, f := range s.Files {
 		n.own[f.Path()] = true
 	}
 	n.addTypesOf(d)

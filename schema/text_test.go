@@ -28,7 +28,7 @@ func TestPrintedIsTheSame(t *testing.T) {
 	}
 	for _, from := range []*schema.Schema{s, linked} {
 		dir := t.TempDir()
-		for _, f := range from.Files() {
+		for _, f := range from.Files {
 			text, err := from.Text(f)
 			if err != nil {
 				t.Fatal(err)
@@ -98,8 +98,8 @@ func TestLoadSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Message("a.c.U") == nil || len(s.Files()) != 1 {
-		t.Errorf("one file: %v", s.Files())
+	if s.Message("a.c.U") == nil || len(s.Files) != 1 {
+		t.Errorf("one file: %v", s.Files)
 	}
 	all, err := schema.LoadSource(t.Context(), dir)
 	if err != nil {

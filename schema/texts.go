@@ -22,5 +22,5 @@ func FromTexts(texts map[string]string) (*Schema, error) {
 	if len(texts) == 0 {
 		return FromFiles(), nil
 	}
-	return Compile(context.Background(), texts, slices.Sorted(maps.Keys(texts)))
+	return compile(context.Background(), texts, slices.Sorted(maps.Keys(texts)))
 }

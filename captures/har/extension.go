@@ -42,7 +42,7 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange) (*extension,
 		} else if o.Type != nil {
 			md = o.Type(d.Call, f.Dir)
 		}
-		x.Frames = append(x.Frames, decode.FrameJSON(f, md))
+		x.Frames = append(x.Frames, decode.View{Type: md}.Line(f))
 	}
 	return x, nil
 }

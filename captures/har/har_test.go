@@ -79,7 +79,7 @@ func TestFrames(t *testing.T) {
 		}
 		var lines []decode.Line
 		for i := range ex.Frames {
-			lines = append(lines, decode.FrameJSON(&ex.Frames[i], nil))
+			lines = append(lines, decode.View{}.Line(&ex.Frames[i]))
 		}
 		want, err := json.Marshal(lines)
 		if err != nil {

@@ -67,7 +67,7 @@ func TestTables(t *testing.T) {
 			}
 			n := 0
 			if f.Tree != nil {
-				n = count(decode.TreeJSON(f.Tree, nil))
+				n = count(decode.View{}.Fields(f.Tree))
 			}
 			for range n {
 				if fields[0].Exchange != ex.ID || fields[0].Dir != row.Dir || fields[0].Seq != row.Seq {

@@ -66,7 +66,7 @@ func (e *exporter) addFrame(ex *decode.Exchange, f *decode.Frame) error {
 		return nil
 	}
 	t := tree{e: e, of: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
-	return t.addFields(decode.TreeJSON(f.Tree, md), "", -1)
+	return t.addFields(decode.View{Type: md}.Fields(f.Tree), "", -1)
 }
 
 // A tree numbers the fields of one frame.

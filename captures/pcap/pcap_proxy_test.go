@@ -112,7 +112,7 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 // messages the server sent.
 func turn(t testing.TB, c *http.Client, base, prompt string) int {
 	t.Helper()
-	defs, err := schema.Load(proto.Files)
+	defs, err := schema.Load(t.Context(), proto.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,25 +178,14 @@ func (c *Set) Head(id int64) int64 {
 	return 0
 }
 
-// Parts returns the exchanges of the conversation that goes by head: its heads
+// parts returns the exchanges of the conversation that goes by head: its heads
 // first, each in the order of their beginning; nil if there is none.
-func (c *Set) Parts(head int64) []int64 {
+func (c *Set) parts(head int64) []int64 {
 	if c.Head(head) != head || head == 0 {
 		return nil
 	}
 	th := c.byPart[head]
 	return append(append([]int64{}, th.heads...), th.appends...)
-}
-
-// All yields the heads of all conversations.
-func (c *Set) All() iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for _, th := range c.list {
-			if len(th.heads) > 0 && len(th.appends) > 0 && !yield(th.heads[0]) {
-				return
-			}
-		}
-	}
 }
 
 // errNoConversation is wrapped where an exchange is the head of none.
@@ -213,7 +202,7 @@ func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o dec
 	bounds := o.Bounded()
 	left := bounds
 	var parts []*decode.Exchange
-	for _, id := range c.Parts(head) {
+	for _, id := range c.parts(head) {
 		ex, err := decode.Decode(ctx, src, id, left)
 		if err != nil {
 			return nil, err

@@ -96,7 +96,7 @@ func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, err
 	}
 	for i := range l.Exchanges {
 		ex := &l.Exchanges[i]
-		ex.Joined, ex.Parts = all.Head(ex.ID), all.Parts(ex.ID)
+		ex.Joined, ex.Parts = all.Head(ex.ID), all.parts(ex.ID)
 	}
 	if n := len(l.Exchanges); n > 0 {
 		l.upTo = min(l.upTo, l.Exchanges[n-1].ID)

@@ -104,7 +104,7 @@ func reference(t testing.TB, path string) string {
 		}
 		rec.RequestHeaders, rec.RequestTrailers, rec.ResponseHeaders, rec.ResponseTrailers = nil, nil, nil, nil
 		rec.TLS, rec.Client, rec.Server, rec.Source = captures.TLS{}, "", "", ""
-		e := Listed{Exchange: rec, Call: ex.Call, Code: ex.Code, Joined: all.Head(rec.ID), Parts: all.Parts(rec.ID)}
+		e := Listed{Exchange: rec, Call: ex.Call, Code: ex.Code, Joined: all.Head(rec.ID), Parts: all.parts(rec.ID)}
 		for i := range ex.Frames {
 			if ex.Frames[i].Up() {
 				e.FramesUp++
@@ -206,8 +206,8 @@ func sameConversations(t testing.TB, s *store.Store) {
 			t.Fatal(err)
 		}
 		head := all.Head(rec.ID)
-		if c.Head(rec.ID) != head || !cmp.Equal(c.Parts(head), all.Parts(head)) {
-			t.Fatalf("exchange %d: %d %v, want %d %v", rec.ID, c.Head(rec.ID), c.Parts(head), head, all.Parts(head))
+		if c.Head(rec.ID) != head || !cmp.Equal(c.parts(head), all.parts(head)) {
+			t.Fatalf("exchange %d: %d %v, want %d %v", rec.ID, c.Head(rec.ID), c.parts(head), head, all.parts(head))
 		}
 		if head == 0 {
 			continue

@@ -80,11 +80,30 @@ func (s Step) Number() (n uint64, ok bool) {
 // that the step before leads to.
 func (s Step) IsIndex() bool { return s.Name == "" && s.Index != All }
 
-// Parse reads a path as String writes it.
+// ParsePattern reads a pattern of paths: as String writes a path, with Any for any one
+// step, AnySteps for any number of them, and [n] behind a number for one of a repeated
+// field. A member of JSON goes by its name, an element by its place.
 //
 // Errors: name the offset of what is wrong.
-func Parse(s string) (Path, error) {
-	return parse(s, nil)
+func ParsePattern(s string) (Path, error) {
+	p, err := parse(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(p) == 0 {
+		return nil, fmt.Errorf("path %.80q: an empty step", s)
+	}
+	for _, step := range p {
+		switch {
+		case step.IsIndex():
+			return nil, fmt.Errorf("path %.80q: an index without a name; an element of JSON is named by its place, as in list.0", s)
+		case step.Layers != "":
+			return nil, fmt.Errorf("path %.80q: !%s has no meaning here; every layer is looked into", s, step.Layers)
+		case step.Name == AnySteps && step.Index != All:
+			return nil, fmt.Errorf("path %.80q: ** has no index", s)
+		}
+	}
+	return p, nil
 }
 
 // ParseNumbers reads a path of field numbers, with an index at most each: one
@@ -103,6 +122,8 @@ func ParseNumbers(s string) (Path, error) {
 	})
 }
 
+// parse reads a path as String writes it, every step of which passes check, if that is
+// set.
 func parse(s string, check func(Step) error) (Path, error) {
 	sc := scanner{text: s, check: check, reserved: inNames}
 	p, err := sc.path()
@@ -131,7 +152,7 @@ func Cut(s string) (p Path, rest string, err error) {
 	return p, s[sc.off:], err
 }
 
-// String writes the path as Parse and Cut read it.
+// String writes the path as ParsePattern and Cut read it.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {

@@ -24,9 +24,9 @@ func TestParse(t *testing.T) {
 		{"1.*.**", Path{{Name: "1", Index: All}, {Name: Any, Index: All}, {Name: AnySteps, Index: All}}},
 		{"-1.0x2.größe", Path{{Name: "-1", Index: All}, {Name: "0x2", Index: All}, {Name: "größe", Index: All}}},
 	} {
-		got, err := Parse(c.text)
+		got, err := parse(c.text, nil)
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("Parse(%q) = %v, %v, want %v", c.text, got, err, c.want)
+			t.Errorf("parse(%q) = %v, %v, want %v", c.text, got, err, c.want)
 		}
 		if got.String() != c.text {
 			t.Errorf("%q is written as %q", c.text, got)
@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 
 // What could follow a path belongs to its names where nothing follows.
 func TestWholeNames(t *testing.T) {
-	p, err := Parse("a key.b:c=d")
+	p, err := parse("a key.b:c=d", nil)
 	if want := (Path{{Name: "a key", Index: All}, {Name: "b:c=d", Index: All}}); err != nil || !slices.Equal(p, want) {
 		t.Fatalf("%v, %v", p, err)
 	}
@@ -70,8 +70,8 @@ func TestErrors(t *testing.T) {
 		{"1!hex[0]", "'[' in a path"},
 		{strings.Repeat("1.", 200) + "1", "more than 100 steps"},
 	} {
-		if p, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Parse(%q) = %v, %v, want %q", c.text, p, err, c.want)
+		if p, err := parse(c.text, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("parse(%q) = %v, %v, want %q", c.text, p, err, c.want)
 		}
 		if p, _, err := Cut(c.text + "=1"); err == nil && !strings.HasPrefix(c.text, `"`) {
 			t.Errorf("Cut(%q) = %v", c.text+"=1", p)
@@ -115,11 +115,11 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := Parse(s)
+		p, err := parse(s, nil)
 		if err != nil {
 			return
 		}
-		again, err := Parse(p.String())
+		again, err := parse(p.String(), nil)
 		if err != nil || !slices.Equal(again, p) {
 			t.Fatalf("%q: %v is written as %q, which reads as %v, %v", s, p, p.String(), again, err)
 		}
@@ -131,4 +131,12 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %v and %v", s, p, numbers)
 		}
 	})
+}
+
+func TestParsePatternErrors(t *testing.T) {
+	for _, s := range []string{"", "1..2", "1[", "1[x]", "[1]", "1[2][3]", "1!gzip.2", "**[1]"} {
+		if _, err := ParsePattern(s); err == nil {
+			t.Errorf("%q is a pattern", s)
+		}
+	}
 }

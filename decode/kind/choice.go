@@ -20,7 +20,7 @@ import (
 // is that element alone, one without all elements.
 type Choice struct {
 	Path fieldpath.Path
-	Kind Kind
+	Kind wire.Kind
 	Type string
 }
 
@@ -30,7 +30,7 @@ const Auto = "auto"
 // chosenKinds are the types that can be chosen, with other words for them.
 var chosenKinds = [...]struct {
 	typ   string
-	kind  Kind
+	kind  wire.Kind
 	other []string
 }{
 	{"message", wire.KindMessage, nil},
@@ -104,7 +104,7 @@ func (c Choice) String() string {
 }
 
 // For is the kind and type that the choice means for a field of wire type t.
-func (c Choice) For(t wire.Type) (Kind, string) {
+func (c Choice) For(t wire.Type) (wire.Kind, string) {
 	k := c.Kind
 	if k == "" { // a time, which any number can be
 		switch t {

@@ -182,7 +182,7 @@ func TestChooseWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := func(r *Reader, want Kind) {
+	best := func(r *Reader, want wire.Kind) {
 		t.Helper()
 		if is, _, _ := r.Best(1); is != want {
 			t.Errorf("the field around the chosen one is %s, not %s", is, want)

@@ -17,7 +17,7 @@ func Settle(f *Field, list []Reading) string {
 		return "a value that is no time between 2001 and 2065 refutes the time"
 	}
 	if isNumber(a.Kind) && isNumber(b.Kind) {
-		return NumberType(f, Judgement{Kind: a.Kind}).Settle
+		return NumberType(f, Judgement{Kind: a.Kind}, Use{}).Settle
 	}
 	refute := []string{}
 	for _, r := range [...]Reading{a, b} {
@@ -39,6 +39,6 @@ func Settle(f *Field, list []Reading) string {
 	return strings.Join(refute, "; ")
 }
 
-func isNumber(k Kind) bool {
+func isNumber(k wire.Kind) bool {
 	return k == wire.KindVarint || k == wire.KindFixed32 || k == wire.KindFixed64
 }

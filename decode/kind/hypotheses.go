@@ -15,7 +15,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	}
 	files := l.files()
 	list := make([]hypothesis, 0, 6)
-	add := func(k Kind, e Element, prior, ifEmpty, sizes, content float64) {
+	add := func(k wire.Kind, e Element, prior, ifEmpty, sizes, content float64) {
 		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
 		if files && k != wire.KindBytes {
 			h.file = costMagic

@@ -18,13 +18,10 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Kind is how a field's bytes are read.
-type Kind = wire.Kind
-
 // An Alternative is a kind with its probability.
 type Alternative struct {
-	Kind Kind    `json:"kind"`
-	P    float64 `json:"p"`
+	Kind wire.Kind `json:"kind"`
+	P    float64   `json:"p"`
 
 	element Element
 }
@@ -110,7 +107,7 @@ const (
 
 // A Judgement is what a field's occurrences are, pooled.
 type Judgement struct {
-	Kind    Kind
+	Kind    wire.Kind
 	Element Element // of packed numbers
 	P       float64
 	Others  []Alternative // best first
@@ -119,7 +116,7 @@ type Judgement struct {
 
 // A hypothesis is one reading of a length-delimited field with its cost in nats.
 type hypothesis struct {
-	kind    Kind
+	kind    wire.Kind
 	element Element
 	cost    float64 // all of it
 
@@ -132,7 +129,7 @@ type hypothesis struct {
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
 func JudgeField(f *Field, messageCost float64) Judgement {
 	counts := [...]struct {
-		kind    Kind
+		kind    wire.Kind
 		element Element
 		n       int64
 	}{
@@ -207,7 +204,7 @@ func judge(list []hypothesis, n int64) Judgement {
 		best = max(best, score(&list[i]))
 	}
 	type one struct {
-		kind        Kind
+		kind        wire.Kind
 		element     Element
 		weight, top float64
 	}

@@ -176,11 +176,9 @@ func fixedType(asFloat, asInt, n, small int64, width int) TypeEstimate {
 	return v
 }
 
-// NumberType chooses the type of a field of numbers, packed or not, by its values alone.
-func NumberType(f *Field, v Judgement) TypeEstimate { return NumberTypeOf(f, v, Use{}) }
-
-// NumberTypeOf is NumberType with what surrounds the field.
-func NumberTypeOf(f *Field, v Judgement, u Use) TypeEstimate {
+// NumberType chooses the type of a field of numbers, packed or not, by its values and by
+// what surrounds the field.
+func NumberType(f *Field, v Judgement, u Use) TypeEstimate {
 	switch {
 	case v.Kind == wire.KindVarint || v.Element == PackedVarint:
 		s := newVarints()

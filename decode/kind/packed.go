@@ -39,7 +39,7 @@ func packedType(f *Field, e Element) string {
 	if e == PackedVarint {
 		return packedPrefix + "varint"
 	}
-	return packedPrefix + NumberType(f, Judgement{Kind: wire.KindPacked, Element: e}).Name
+	return packedPrefix + NumberType(f, Judgement{Kind: wire.KindPacked, Element: e}, Use{}).Name
 }
 
 // fitsPacked reports whether data can be a packed list of type typ.

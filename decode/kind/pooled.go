@@ -29,14 +29,6 @@ func (p *Pooled) enter(m *Message) {
 	}
 }
 
-// Message is the evidence, or nil.
-func (p *Pooled) Message() *Message {
-	if p == nil {
-		return nil
-	}
-	return p.m
-}
-
 // judgement is where a field of the evidence has its readings; of others it is nil.
 func (p *Pooled) judgement(f *Field) *judged {
 	if p == nil {
@@ -47,7 +39,10 @@ func (p *Pooled) judgement(f *Field) *judged {
 
 // NewReader is the package's NewReader by this evidence; a nil Pooled is none.
 func (p *Pooled) NewReader(t *wire.Tree) *Reader {
-	r := NewReader(t, p.Message())
+	if p == nil {
+		return NewReader(t, nil)
+	}
+	r := NewReader(t, p.m)
 	r.shared = p
 	return r
 }

@@ -36,7 +36,7 @@ func TestBytesOrNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, c := range []struct {
 		name string
-		want Kind
+		want wire.Kind
 		make func() []byte
 	}{
 		{"offsets, upper bytes first", wire.KindBytes, func() (p []byte) {
@@ -110,7 +110,7 @@ func TestBytesOrNumbers(t *testing.T) {
 				samples = append(samples, [][]byte{c.make()})
 			}
 			f := fieldAt(evidenceOf(t, samples...).Root("R"), 1)
-			if got := f.Readings(); got[0].Kind != c.want {
+			if got := f.readings(); got[0].Kind != c.want {
 				t.Errorf("%s", describe(got))
 			}
 		})

@@ -145,7 +145,7 @@ func (r *Reader) Readings(i int32) []Reading {
 
 // Best returns the kind and type of node i's likeliest reading with its
 // probability, in less time and memory than Readings.
-func (r *Reader) Best(i int32) (kind Kind, typ string, p float64) {
+func (r *Reader) Best(i int32) (kind wire.Kind, typ string, p float64) {
 	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Err == nil {
 		best := &f.judged.list[0]
 		return best.Kind, best.Type, best.P
@@ -183,7 +183,7 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 	if out := r.fitting(n, i, r.part(f, i, why)); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.costs.Readings(r.alone(i))); len(out) > 0 {
+	if out := r.fitting(n, i, r.costs.explainedReadings(r.alone(i))); len(out) > 0 {
 		return out
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}

@@ -18,7 +18,7 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	}
 	for _, c := range []struct {
 		payload string
-		want    Kind
+		want    wire.Kind
 	}{
 		{"", wire.KindString}, // alone, an empty payload is rather a message
 		{"image.png", wire.KindString},
@@ -36,7 +36,7 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	if f == nil || fieldAt(ev.Root("R"), 1, 2) != nil || fieldAt(ev.Root("R"), 9) != nil {
 		t.Error("At")
 	}
-	if r := f.Readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
+	if r := f.readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
 		t.Errorf("%+v", r)
 	}
 }

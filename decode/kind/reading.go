@@ -28,7 +28,7 @@ type Feature struct {
 // float64 or a list of one of these numbers; nil for a message or a group, whose
 // fields are the node's children.
 type Reading struct {
-	Kind  Kind
+	Kind  wire.Kind
 	Type  string
 	P     float64
 	Value any
@@ -38,12 +38,12 @@ type Reading struct {
 // leastP is the probability below which a reading is left out.
 const leastP = 0.001
 
-// Readings returns the readings of the field by all that was seen of it, the
+// readings returns the readings of the field by all that was seen of it, the
 // best first, with the evidence for each. Their probabilities sum to 1.
-func (f *Field) Readings() []Reading { return Costs{}.Readings(f) }
+func (f *Field) readings() []Reading { return Costs{}.explainedReadings(f) }
 
-// Readings is Field.Readings; one Costs should serve for all fields of a tree.
-func (c Costs) Readings(f *Field) []Reading {
+// explainedReadings is Field.explainedReadings; one Costs should serve for all fields of a tree.
+func (c Costs) explainedReadings(f *Field) []Reading {
 	out := c.readings(f)
 	c.explain(f, out)
 	return out
@@ -53,7 +53,7 @@ func (c Costs) Readings(f *Field) []Reading {
 func (c Costs) readings(f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	out := make([]Reading, 0, 4)
-	add := func(k Kind, e Element, p float64) {
+	add := func(k wire.Kind, e Element, p float64) {
 		switch k {
 		case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
 			for _, s := range scalarsOf(f, k) {
@@ -120,7 +120,7 @@ func (c Costs) why(f *Field) map[string][]Feature {
 	return all
 }
 
-var contentWords = map[Kind]string{
+var contentWords = map[wire.Kind]string{
 	wire.KindMessage: "fields with plausible numbers, types and values",
 	wire.KindString:  "characters of text",
 	wire.KindBytes:   "bytes of a known format, or nothing better",

@@ -164,7 +164,7 @@ func checkReadings(t interface {
 
 // A sample is a payload whose kind is known.
 type sample struct {
-	kind Kind
+	kind wire.Kind
 	data []byte
 }
 
@@ -295,7 +295,7 @@ func makeBytes(r *rand.Rand) []byte {
 }
 
 func TestReadingAccuracy(t *testing.T) {
-	right, total := map[Kind]int{}, map[Kind]int{}
+	right, total := map[wire.Kind]int{}, map[wire.Kind]int{}
 	shown := 0
 	for _, s := range corpus(t) {
 		tree := wire.Parse(field(s.data), wire.Options{})

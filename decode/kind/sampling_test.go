@@ -121,7 +121,7 @@ func TestRanksAreOfTheSet(t *testing.T) {
 // payloads were scored.
 func TestFewScoredReadAsAll(t *testing.T) {
 	for _, c := range []struct {
-		want  Kind
+		want  wire.Kind
 		usual func(r *rand.Rand, i int) []byte
 	}{
 		{wire.KindString, func(r *rand.Rand, _ int) []byte {
@@ -145,7 +145,7 @@ func TestFewScoredReadAsAll(t *testing.T) {
 			}
 			if n := i + 1; n == 100 || n == 1500 || n == 20_000 {
 				f := fieldAt(ev.Root("R"), 1)
-				if g := f.Readings(); g[0].Kind != c.want || g[0].P < 0.8 {
+				if g := f.readings(); g[0].Kind != c.want || g[0].P < 0.8 {
 					t.Errorf("%d of %s: %s", n, c.want, describe(g))
 				}
 				if l := f.Len; n == 20_000 && (l.Scored > l.Bytes/3 || l.Scored*40 < l.Bytes) {

@@ -31,7 +31,7 @@ func weighed(in []scalar) []scalar {
 }
 
 // scalarsOf returns the types of a field of numbers.
-func scalarsOf(f *Field, k Kind) []scalar {
+func scalarsOf(f *Field, k wire.Kind) []scalar {
 	switch k {
 	case wire.KindVarint:
 		return varintScalars(f.Varint)

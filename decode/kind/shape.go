@@ -29,7 +29,7 @@ const surely = 0.6
 // Remark looks at node i, read as kind and type.
 //
 // Limits: a message's own fields and theirs are looked at, no deeper.
-func (r *Reader) Remark(i int32, is Kind, typ string) Remark {
+func (r *Reader) Remark(i int32, is wire.Kind, typ string) Remark {
 	n := r.t.Node(i)
 	switch is {
 	case wire.KindString:

@@ -58,12 +58,12 @@ func wrapped(f *Field) string {
 	switch {
 	case g.Varint != nil && g.Varint.Zero == 0:
 		return "google.protobuf." + varintWrapper(g)
-	case g.Fixed64 != nil && g.Fixed64.Zero == 0 && g.Readings()[0].Type == "double":
+	case g.Fixed64 != nil && g.Fixed64.Zero == 0 && g.readings()[0].Type == "double":
 		return "google.protobuf.DoubleValue"
-	case g.Fixed32 != nil && g.Fixed32.Zero == 0 && g.Readings()[0].Type == "float":
+	case g.Fixed32 != nil && g.Fixed32.Zero == 0 && g.readings()[0].Type == "float":
 		return "google.protobuf.FloatValue"
 	case g.Len != nil && g.Len.Empty == 0:
-		switch g.Readings()[0].Kind {
+		switch g.readings()[0].Kind {
 		case wire.KindString:
 			return "google.protobuf.StringValue"
 		case wire.KindBytes:
@@ -116,7 +116,7 @@ func (r *Reader) bareStatus(i int32, f *Field) Remark {
 	}
 	code, text := f.Child.Field(1), f.Child.Field(2)
 	if code.Varint == nil || !code.pure() || code.Most > 1 || code.Varint.Negative > 0 || code.Varint.Max > 16 || code.Varint.Max < 3 || code.Varint.Zero > 0 ||
-		len(code.Varint.Values.Items) < 2 || text.Most > 1 || !text.pure() || text.Len == nil || float64(text.Seen) < leastStatusRate*float64(f.Len.N) || text.Readings()[0].Kind != wire.KindString {
+		len(code.Varint.Values.Items) < 2 || text.Most > 1 || !text.pure() || text.Len == nil || float64(text.Seen) < leastStatusRate*float64(f.Len.N) || text.readings()[0].Kind != wire.KindString {
 		return Remark{}
 	}
 	for c := range r.t.Children(i) {

@@ -133,7 +133,7 @@ func TestOrderOfLargeMessages(t *testing.T) {
 // many of its payloads were scored.
 func TestLargeListReadsAsItsParts(t *testing.T) {
 	for _, c := range []struct {
-		want  Kind
+		want  wire.Kind
 		usual func(i int) []byte
 	}{
 		{wire.KindString, func(i int) []byte { return fmt.Appendf(nil, "name-%d", i*7919%1000) }},
@@ -152,7 +152,7 @@ func TestLargeListReadsAsItsParts(t *testing.T) {
 			if err := ev.Add("R", list(n, -1, c.usual, nil)); err != nil {
 				t.Fatal(err)
 			}
-			if g := fieldAt(ev.Root("R"), 1).Readings(); g[0].Kind != c.want || g[0].P < 0.8 {
+			if g := fieldAt(ev.Root("R"), 1).readings(); g[0].Kind != c.want || g[0].P < 0.8 {
 				t.Errorf("%d of %s: %s", n, c.want, describe(g))
 			}
 		}

@@ -18,8 +18,8 @@ func (c Cost) Of(novelty float64) float64 {
 	return c.Once + min(c.Values, c.Each*novelty) + c.Shape*novelty
 }
 
-// Add adds the cost of what is described beside it.
-func (c *Cost) Add(o Cost) {
+// addCost adds the cost of what is described beside it.
+func (c *Cost) addCost(o Cost) {
 	c.Once += o.Once
 	c.Each += o.Each
 	c.Values += o.Values
@@ -29,8 +29,8 @@ func (c *Cost) Add(o Cost) {
 // A Costs computes the costs of messages, each once.
 type Costs map[*Message]Cost
 
-// Message is the cost of all samples of m.
-func (c Costs) Message(m *Message) Cost {
+// message is the cost of all samples of m.
+func (c Costs) message(m *Message) Cost {
 	sum, ok := c[m]
 	if ok {
 		return sum
@@ -40,12 +40,12 @@ func (c Costs) Message(m *Message) Cost {
 		f := m.Field(n)
 		tally.Add(f, n, c.Payloads(f))
 		if f.Group != nil {
-			inner := c.Message(f.Group)
+			inner := c.message(f.Group)
 			inner.Once += costNewGroup
-			sum.Add(inner)
+			sum.addCost(inner)
 		}
 	}
-	sum.Add(tally.Sum())
+	sum.addCost(tally.Sum())
 	c[m] = sum
 	return sum
 }
@@ -55,7 +55,7 @@ func (c Costs) Payloads(f *Field) float64 {
 	if f.Child == nil {
 		return 0
 	}
-	return c.Message(f.Child).Of(f.Len.Novelty())
+	return c.message(f.Child).Of(f.Len.Novelty())
 }
 
 // A tally sums the cost of the fields of one message type.
@@ -123,7 +123,7 @@ func (t *tally) Add(f *Field, number int32, messageCost float64) {
 		last.each, last.values = size, size*novelty
 	}
 	t.ends = append(t.ends, last)
-	t.sum.Add(c)
+	t.sum.addCost(c)
 }
 
 // Sum is the cost of the messages. How long a message is is known, so the length of

@@ -20,7 +20,7 @@ type Scope struct {
 //
 // Errors: where src cannot be read, after what was read until then was searched.
 func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, q Query, scope Scope, emit func(Match) bool) error {
-	if scope.Headers && !q.Headers(rec, emit) {
+	if scope.Headers && !q.headers(rec, emit) {
 		return nil
 	}
 	searcher := newSearcher(q, emit)

@@ -1,35 +1,10 @@
 package search
 
 import (
-	"fmt"
 	"strconv"
 
 	"unwire/decode/fieldpath"
 )
-
-// ParsePath reads a path as a pattern: field numbers joined by dots, * for any
-// one step, ** for any number of them, [n] behind a number for one of a repeated
-// field. A member of JSON goes by its name, an element by its place.
-func ParsePath(s string) (fieldpath.Path, error) {
-	p, err := fieldpath.Parse(s)
-	if err != nil {
-		return nil, err
-	}
-	if len(p) == 0 {
-		return nil, fmt.Errorf("path %.80q: an empty step", s)
-	}
-	for _, step := range p {
-		switch {
-		case step.IsIndex():
-			return nil, fmt.Errorf("path %.80q: an index without a name; an element of JSON is named by its place, as in list.0", s)
-		case step.Layers != "":
-			return nil, fmt.Errorf("path %.80q: !%s has no meaning here; every layer is looked into", s, step.Layers)
-		case step.Name == fieldpath.AnySteps && step.Index != fieldpath.All:
-			return nil, fmt.Errorf("path %.80q: ** has no index", s)
-		}
-	}
-	return p, nil
-}
 
 // matchSteps reports whether a path matches the pattern.
 func matchSteps(pattern fieldpath.Path, steps []step) bool {

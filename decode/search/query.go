@@ -89,8 +89,8 @@ func numberText(typ wire.Type, v uint64) string {
 	return fmt.Sprintf("%d (zigzag %d)", v, int64(v>>1)^-int64(v&1))
 }
 
-// Headers looks for Text in an exchange's URL and headers.
-func (q Query) Headers(ex *captures.Exchange, emit func(Match) bool) bool {
+// headers looks for Text in an exchange's URL and headers.
+func (q Query) headers(ex *captures.Exchange, emit func(Match) bool) bool {
 	if q.Text == nil {
 		return true
 	}

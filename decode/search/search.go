@@ -356,7 +356,7 @@ func (s *searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
 }
 
 // best is the likeliest reading of a node, by its tree alone.
-func (s *searcher) best(t *wire.Tree, c int32) (k kind.Kind, typ string) {
+func (s *searcher) best(t *wire.Tree, c int32) (k wire.Kind, typ string) {
 	if s.readOf != t {
 		s.reader, s.readOf = kind.NewReader(t, nil), t
 	}

@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -95,7 +96,7 @@ func TestOthers(t *testing.T) {
 	}
 	path := func(s string, q Query) Query {
 		var err error
-		if q.Path, err = ParsePath(s); err != nil {
+		if q.Path, err = fieldpath.ParsePattern(s); err != nil {
 			t.Fatal(err)
 		}
 		return q
@@ -138,7 +139,7 @@ func TestOthers(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	ex := &captures.Exchange{URL: "https://h.example/a.B/Run", RequestHeaders: captures.Headers{{Name: "x-a", Value: "Run this"}}, ResponseTrailers: captures.Headers{{Name: "x-b", Value: "rUn"}}}
 	var got []string
-	text(t, "Run", false, false).Headers(ex, func(m Match) bool {
+	text(t, "Run", false, false).headers(ex, func(m Match) bool {
 		got = append(got, m.Kind+" "+m.Path+" "+m.Dir.String())
 		return true
 	})
@@ -178,7 +179,7 @@ func FuzzSearch(f *testing.F) {
 		case 4:
 			q.Bytes = []byte(what)
 		case 5:
-			q.Path, err = ParsePath(what)
+			q.Path, err = fieldpath.ParsePattern(what)
 		}
 		if err != nil {
 			return
@@ -207,7 +208,7 @@ func BenchmarkSearch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := ParsePath("9.9")
+	p, err := fieldpath.ParsePattern("9.9")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // FuzzFrame: whatever a frame holds, it is audited and cleaned, keeps its
 // length, and has nothing left that its fields tell.
 func FuzzFrame(f *testing.F) {
-	defs, err := schema.Load(proto.Files)
+	defs, err := schema.Load(f.Context(), proto.Files)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func runRequest() string {
 
 func testRules(t *testing.T) *secret.Rules {
 	t.Helper()
-	defs, err := schema.Load(proto.Files)
+	defs, err := schema.Load(t.Context(), proto.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,7 @@ func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescript
 	data := p.t.Payload(c)
 	var e *wire.Error
 	tag, size := wire.ConsumeVarint(data)
-	if number := tag >> 3; !errors.As(n.Err, &e) || size <= 0 || number == 0 || number > maxDeclared {
-		p.hex(data, depth)
-		return
-	}
-	switch e.Reason {
-	case wire.ValueCut, wire.ValueTooLong, wire.LengthCut, wire.LengthRange, wire.StrayEnd:
-	default:
+	if number := tag >> 3; !errors.As(n.Err, &e) || size <= 0 || number == 0 || number > maxDeclared || !e.AfterTag() {
 		p.hex(data, depth)
 		return
 	}

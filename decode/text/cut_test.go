@@ -77,7 +77,7 @@ func TestMalformed(t *testing.T) {
 		}
 		got.WriteString("== " + c.name + "\n" + probabilities.ReplaceAllString(b.String(), ""))
 		roundTrip(t, c.in, c.o)
-		if out, err := assemble(b.String()); d.As() != "frames" && (err != nil || string(out) != string(c.in)) {
+		if out, err := assemble(b.String()); d.As != "frames" && (err != nil || string(out) != string(c.in)) {
 			t.Errorf("%s: Protoscope: %x, %v", c.name, out, err)
 		}
 	}

@@ -344,7 +344,7 @@ func (e *exact) check(m *maker, in []byte, o Options) string {
 	if err != nil {
 		return err.Error()
 	}
-	e.as[d.As()]++
+	e.as[d.As]++
 	e.text.Reset()
 	e.js.Reset()
 	if err := d.Text(&e.text); err != nil {

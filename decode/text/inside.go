@@ -49,7 +49,7 @@ func (p *printer) inside(data []byte, depth int) {
 	case nested.Message:
 		s.message(c.Data, Options{segmentLen: defaultSegmentLen}, 0)
 	case nested.Frames:
-		d := Document{data: c.Data, o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}}
+		d := Document{Data: c.Data, o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}}
 		_ = d.pieces(func(f piece) error { // what it calls has no errors
 			s.piece(f, d.o)
 			return nil

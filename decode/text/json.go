@@ -37,8 +37,8 @@ func (d *Document) JSON(w io.Writer) error {
 		p.w.WriteString(`,"in":`)
 		p.encode(strings.Join(words, " "))
 	}
-	p.w.WriteString(`,"as":"` + d.as + `"`)
-	switch d.as {
+	p.w.WriteString(`,"as":"` + d.As + `"`)
+	switch d.As {
 	case "frames":
 		p.w.WriteString(`,"frames":[`)
 		sep := "\n"
@@ -52,7 +52,7 @@ func (d *Document) JSON(w io.Writer) error {
 	case "delimited":
 		p.w.WriteString(`,"messages":[`)
 		sep := "\n"
-		err = delimited(d.data, func(m delimitedPiece) error {
+		err = delimited(d.Data, func(m delimitedPiece) error {
 			p.w.WriteString(sep)
 			sep = ",\n"
 			p.delimitedPiece(m)
@@ -61,7 +61,7 @@ func (d *Document) JSON(w io.Writer) error {
 		p.w.WriteString("\n]")
 	default:
 		p.passed = d.passed
-		p.content(d.data, d.as == "text")
+		p.content(d.Data, d.As == "text")
 	}
 	p.w.WriteString("}\n")
 	if err != nil {
@@ -337,7 +337,7 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 		s.content(c.Data, false)
 	case nested.Frames:
 		s.w.WriteString(`,"frames":[`)
-		d := Document{data: c.Data, o: s.o}
+		d := Document{Data: c.Data, o: s.o}
 		sep := ""
 		_ = d.pieces(func(f piece) error { // its errors are s.err
 			s.w.WriteString(sep)

@@ -37,7 +37,7 @@ func (d *Document) Source() string {
 // pieces of whole fields.
 func (d *Document) Parts(f func(Part) error) error {
 	off := 0
-	switch d.as {
+	switch d.As {
 	case "frames":
 		return d.pieces(func(p piece) error {
 			part := d.framePart(p, off)
@@ -45,21 +45,21 @@ func (d *Document) Parts(f func(Part) error) error {
 			return f(part)
 		})
 	case "delimited":
-		return delimited(d.data, func(m delimitedPiece) error {
+		return delimited(d.Data, func(m delimitedPiece) error {
 			part := Part{Off: off, DataOff: off, Raw: m.data, Data: m.data, Kind: "bytes", Title: "the rest is no delimited message"}
 			if m.whole {
 				n := wire.SizeVarint(uint64(len(m.data))) + m.long
-				part.Head, part.DataOff, part.Kind = d.data[off:off+n], off+n, "message"
+				part.Head, part.DataOff, part.Kind = d.Data[off:off+n], off+n, "message"
 				part.Title = fmt.Sprintf("message of %d bytes", len(m.data))
 			}
 			off += len(part.Head) + len(part.Raw)
 			return f(part)
 		})
 	case "text":
-		return f(Part{Data: d.data, Raw: d.data, Kind: "text"})
+		return f(Part{Data: d.Data, Raw: d.Data, Kind: "text"})
 	}
-	for off < len(d.data) {
-		data := segment(d.data[off:], d.o.segmentLen)
+	for off < len(d.Data) {
+		data := segment(d.Data[off:], d.o.segmentLen)
 		if err := f(Part{Off: off, DataOff: off, Raw: data, Data: data, Kind: "message"}); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (d *Document) framePart(p piece, off int) Part {
 	if !p.framed {
 		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the rest is no envelope"}
 	}
-	part := Part{Off: off, Head: d.data[off : off+envelope.PrefixLen], Raw: p.raw, Data: p.data, DataOff: off + envelope.PrefixLen}
+	part := Part{Off: off, Head: d.Data[off : off+envelope.PrefixLen], Raw: p.raw, Data: p.data, DataOff: off + envelope.PrefixLen}
 	part.Title = fmt.Sprintf("envelope, flags %s, %d bytes", p.flags, envelope.ParsePrefix(part.Head).Length)
 	if uint64(p.length) != uint64(len(p.raw)) {
 		part.Title += fmt.Sprintf(", of which %d are there", len(p.raw))

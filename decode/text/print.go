@@ -43,22 +43,22 @@ func (d *Document) Text(w io.Writer) error {
 	if d.source.why != "" {
 		p.w.WriteString("# still compressed: " + printable(d.source.why) + "\n")
 	}
-	switch d.as {
+	switch d.As {
 	case "text":
-		p.quoted(d.data, 0)
+		p.quoted(d.Data, 0)
 	case "frames":
 		err = d.pieces(func(f piece) error {
 			p.piece(f, d.o)
 			return nil
 		})
 	case "delimited":
-		err = delimited(d.data, func(m delimitedPiece) error {
+		err = delimited(d.Data, func(m delimitedPiece) error {
 			p.delimitedPiece(m, d.o)
 			return nil
 		})
 	default:
 		p.passed = d.passed
-		p.message(d.data, d.o, 0)
+		p.message(d.Data, d.o, 0)
 	}
 	if err != nil {
 		return err

@@ -121,8 +121,8 @@ unsigned int m_bin_len = 41;
 `, plain},
 	} {
 		d, err := Decode([]byte(c.in), Options{})
-		if err != nil || !bytes.Equal(d.data, c.want) {
-			t.Errorf("%s is read as %x, %v", name, d.data, err)
+		if err != nil || !bytes.Equal(d.Data, c.want) {
+			t.Errorf("%s is read as %x, %v", name, d.Data, err)
 			continue
 		}
 		var b strings.Builder
@@ -138,7 +138,7 @@ unsigned int m_bin_len = 41;
 			t.Fatal(err)
 		}
 		again, err := Decode(got, Options{})
-		if want := bytes.Replace(c.want, []byte("Hello"), []byte("Hullo"), 1); err != nil || !bytes.Equal(again.data, want) {
+		if want := bytes.Replace(c.want, []byte("Hello"), []byte("Hullo"), 1); err != nil || !bytes.Equal(again.Data, want) {
 			t.Errorf("%s, edited, is %q", name, got)
 		}
 	}
@@ -150,8 +150,8 @@ func TestNoSources(t *testing.T) {
 		"[1, 2, 3]", `"some \\n words"`, "[1,2,300]", "const a = {b: 1, c: 2};", "{\"a\": [8, 1]}", "12:30:45", "<Buffer 08 01 ... 41 more bytes>", "b'open", "{8, 1", "(1, 2, 3)\n(4, 5, 6)\n",
 	} {
 		d, err := Decode([]byte(s), Options{})
-		if err != nil || string(d.data) != s {
-			t.Errorf("%q is read as %x, %v", s, d.data, err)
+		if err != nil || string(d.Data) != s {
+			t.Errorf("%q is read as %x, %v", s, d.Data, err)
 		}
 	}
 }

@@ -72,9 +72,14 @@ type Options struct {
 
 // A Document is an input with how it was written and what it is.
 type Document struct {
+	// As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
+	As string
+
+	// Data are the document's bytes, however they were written: without hex, base64 or
+	// the compression of all of it. They must not be changed.
+	Data []byte
+
 	source source
-	data   []byte // after hex or base64
-	as     string // "message", "frames", "delimited" or "text"
 	o      Options
 }
 
@@ -89,26 +94,19 @@ func Decode(in []byte, o Options) (*Document, error) {
 	}
 	d := &Document{o: o}
 	var err error
-	if d.source, d.data, err = readSource(in, o); err != nil {
+	if d.source, d.Data, err = readSource(in, o); err != nil {
 		return nil, err
 	}
 	switch o.As {
 	case "", "auto":
-		d.as = shapeOf(d.data, o, new(wire.Tree))
+		d.As = shapeOf(d.Data, o, new(wire.Tree))
 	case "message", "frames", "delimited":
-		d.as = o.As
+		d.As = o.As
 	default:
 		return nil, fmt.Errorf("text: %q is neither auto, message, frames nor delimited", o.As)
 	}
 	return d, nil
 }
-
-// As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
-func (d *Document) As() string { return d.as }
-
-// Bytes are the document's bytes, however they were written: without hex, base64 or the
-// compression of all of it. They must not be changed.
-func (d *Document) Bytes() []byte { return d.data }
 
 // reader reads a tree by what the options say of its kind.
 func (o Options) reader(t *wire.Tree) *kind.Reader {
@@ -247,7 +245,7 @@ type piece struct {
 
 // pieces calls f for every envelope in data, in order.
 func (d *Document) pieces(f func(piece) error) error {
-	for rest := d.data; len(rest) > 0; {
+	for rest := d.Data; len(rest) > 0; {
 		if len(rest) < envelope.PrefixLen {
 			return f(piece{raw: rest})
 		}
@@ -266,7 +264,7 @@ func (d *Document) pieces(f func(piece) error) error {
 		if err := f(p); err != nil {
 			return err
 		}
-		d.passed(len(d.data) - len(rest))
+		d.passed(len(d.Data) - len(rest))
 	}
 	return nil
 }

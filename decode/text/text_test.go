@@ -560,8 +560,8 @@ func TestLargeMessage(t *testing.T) {
 		"text":           {[]byte(strings.Repeat("日本語 text\n", 1000)), "text"},
 	} {
 		roundTrip(t, c.in, o)
-		if d, err := Decode(c.in, o); err != nil || d.As() != c.as {
-			t.Errorf("%s: %s, %v", name, d.As(), err)
+		if d, err := Decode(c.in, o); err != nil || d.As != c.as {
+			t.Errorf("%s: %s, %v", name, d.As, err)
 		}
 	}
 	d, err := Decode(in, o)
@@ -708,7 +708,7 @@ func TestEncodeInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	released := 0
-	if err := EncodeJSON(&back, js.Bytes(), func(off int) { released = off }); err != nil || !bytes.Equal(back.Bytes(), d.data) || released == 0 {
+	if err := EncodeJSON(&back, js.Bytes(), func(off int) { released = off }); err != nil || !bytes.Equal(back.Bytes(), d.Data) || released == 0 {
 		t.Errorf("JSON: %d bytes, %v, released %d", back.Len(), err, released)
 	}
 	var out bytes.Buffer
@@ -750,8 +750,8 @@ func TestDelimited(t *testing.T) {
 		"zeros":           {make([]byte, 7), "message"},
 	} {
 		d, err := Decode(c.in, Options{In: "raw"})
-		if err != nil || d.As() != c.want {
-			t.Errorf("%s: %s, want %s, %v", name, d.As(), c.want, err)
+		if err != nil || d.As != c.want {
+			t.Errorf("%s: %s, want %s, %v", name, d.As, c.want, err)
 		}
 		roundTrip(t, c.in, Options{As: "delimited"})
 	}

@@ -20,14 +20,14 @@ const (
 	tagTooLong                 // a tag of more than 64 bits
 	numberRange                // a field number of 0 or above 2^29-1
 	badType                    // wire type 6 or 7
-	ValueCut                   // the input ends inside a varint or fixed value
-	ValueTooLong               // a varint of more than 64 bits
-	LengthCut                  // the input ends inside a length
+	valueCut                   // the input ends inside a varint or fixed value
+	valueTooLong               // a varint of more than 64 bits
+	lengthCut                  // the input ends inside a length
 
 	// A length beyond the end of what encloses it, or of more than 64 bits.
 	LengthRange
 
-	StrayEnd  // a group's end tag where no such group is open
+	strayEnd  // a group's end tag where no such group is open
 	groupOpen // a group without its end tag
 	tooDeep   // groups nested deeper than Options.MaxDepth
 	tooMany   // more nodes than Options.MaxNodes
@@ -55,15 +55,15 @@ func (e *Error) Error() string {
 		return field + "number outside 1 to 536870911"
 	case badType:
 		return field + fmt.Sprintf("wire type %d does not exist, %d bytes left", e.Found, e.Left)
-	case ValueCut:
+	case valueCut:
 		return field + fmt.Sprintf("value of %d bytes or more, %d bytes left", e.Found, e.Left)
-	case ValueTooLong:
+	case valueTooLong:
 		return field + "varint of more than 64 bits"
-	case LengthCut:
+	case lengthCut:
 		return field + fmt.Sprintf("length cut off after %d bytes", e.Left)
 	case LengthRange:
 		return field + fmt.Sprintf("length %d, %d bytes left", e.Found, e.Left)
-	case StrayEnd:
+	case strayEnd:
 		return field + "end of a group that is not open"
 	case groupOpen:
 		return field + "group without its end tag"
@@ -75,10 +75,20 @@ func (e *Error) Error() string {
 	return field + "malformed"
 }
 
-// Cut reports that the bytes end within the field, and nothing else is wrong.
-func (e *Error) Cut() bool {
+// AfterTag reports that the field's tag is sound, and its length or value is not, or the
+// group does not exist that it ends.
+func (e *Error) AfterTag() bool {
 	switch e.Reason {
-	case tagCut, ValueCut, LengthCut, LengthRange:
+	case valueCut, valueTooLong, lengthCut, LengthRange, strayEnd:
+		return true
+	}
+	return false
+}
+
+// cut reports that the bytes end within the field, and nothing else is wrong.
+func (e *Error) cut() bool {
+	switch e.Reason {
+	case tagCut, valueCut, lengthCut, LengthRange:
 		return true
 	}
 	return false
@@ -87,7 +97,7 @@ func (e *Error) Cut() bool {
 // IsCut reports whether err is an Error of bytes that end too early.
 func IsCut(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Cut()
+	return errors.As(err, &e) && e.cut()
 }
 
 // ErrorText is err in words, of a tree whose first byte is at base of the message

@@ -160,12 +160,12 @@ func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, ove
 		case n > 0:
 			return pos, pos + n, longTag || p.data[pos+n-1] == 0, 0
 		case n == varintLong:
-			return pos, pos, false, ValueTooLong
+			return pos, pos, false, valueTooLong
 		}
-		return pos, pos, false, ValueCut
+		return pos, pos, false, valueCut
 	case I64, I32:
 		if next = pos + typ.FixedLen(); next > end {
-			return pos, pos, false, ValueCut
+			return pos, pos, false, valueCut
 		}
 		return pos, next, longTag, 0
 	case Len:
@@ -174,13 +174,13 @@ func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, ove
 		case n > 0 && v <= uint64(end-pos-n):
 			return pos + n, pos + n + int(v), longTag || n > 1 && p.data[pos+n-1] == 0, 0
 		case n == varintCut:
-			return pos, pos, false, LengthCut
+			return pos, pos, false, lengthCut
 		}
 		return pos, pos, false, LengthRange
 	case StartGroup:
 		return pos, pos, longTag, 0
 	case EndGroup:
-		return pos, pos, false, StrayEnd
+		return pos, pos, false, strayEnd
 	}
 	return pos, pos, false, badType
 }
@@ -192,9 +192,9 @@ func (p *parser) found(bad Reason, typ Type, pos, end int) (found uint64, left i
 	switch bad {
 	case badType:
 		return uint64(typ), left
-	case ValueTooLong:
+	case valueTooLong:
 		return uint64(left) + 1, left
-	case ValueCut:
+	case valueCut:
 		if width := typ.FixedLen(); width > 0 {
 			return uint64(width), left
 		}
@@ -308,9 +308,9 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 // be told, parsing goes on behind it, else the rest is garbage.
 func (p *parser) extent(bad Reason, at, end int) int {
 	switch bad {
-	case StrayEnd:
+	case strayEnd:
 		return at
-	case ValueTooLong:
+	case valueTooLong:
 		for ; at < end; at++ {
 			if p.data[at] < 0x80 {
 				return at + 1

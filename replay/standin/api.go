@@ -70,7 +70,7 @@ aiserver.v1.ErrorDetails: error details
 `
 
 func loadAPI() (*api, error) {
-	s, err := schema.Load(proto.Files)
+	s, err := schema.Load(context.Background(), proto.Files)
 	if err != nil {
 		return nil, fmt.Errorf("standin: %w", err)
 	}

@@ -70,11 +70,11 @@ type Aligner struct {
 	pairs map[string]dataPair // by content
 }
 
-// Add takes a pair.
+// addPair takes a pair.
 //
 // Limits: 2,000 pairs, 4 MiB a body.
 // Errors: ErrLimit.
-func (a *Aligner) Add(p dataPair) error {
+func (a *Aligner) addPair(p dataPair) error {
 	if a.pairs == nil {
 		a.pairs = map[string]dataPair{}
 	}

@@ -140,7 +140,7 @@ func TestNoWrongJoin(t *testing.T) {
 		var a Aligner
 		for range rapid.IntRange(1, 6).Draw(t, "pairs") {
 			m := w.fill(root, rapid.SampledFrom([]float64{0.2, 0.5, 0.9}).Draw(t, "density"), 0)
-			if err := a.Add(pairOf(t, "w.v1.Root", m, o)); err != nil {
+			if err := a.addPair(pairOf(t, "w.v1.Root", m, o)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -172,7 +172,7 @@ func score(t *testing.T, pairs, schemas int) (share float64, wrong int) {
 		for range pairs {
 			m := w.fill(root, 0.6, 0)
 			seen(m, "w.v1.Root", into)
-			if err := a.Add(pairOf(t, "w.v1.Root", m, protojson.MarshalOptions{})); err != nil {
+			if err := a.addPair(pairOf(t, "w.v1.Root", m, protojson.MarshalOptions{})); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -236,7 +236,7 @@ func TestVolatileAnswers(t *testing.T) {
 			p := pairOf(t, "w.v1.Root", m, protojson.MarshalOptions{})
 			w.stir(m, 0.2)
 			p.JSON = pairOf(t, "w.v1.Root", m, protojson.MarshalOptions{}).JSON
-			if err := a.Add(p); err != nil {
+			if err := a.addPair(p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -266,12 +266,12 @@ func TestOrderAndRepetition(t *testing.T) {
 		p := pairOf(t, "w.v1.Root", w.fill(root, 0.5, 0), protojson.MarshalOptions{})
 		p.Evidence = [2]string{strings.Repeat("p", i+1), "j"}
 		pairs = append(pairs, p)
-		if err := once.Add(p); err != nil {
+		if err := once.addPair(p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, i := range []int{1, 3, 5, 5, 3, 1, 4, 2, 0} {
-		if err := twice.Add(pairs[i]); err != nil {
+		if err := twice.addPair(pairs[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -288,7 +288,7 @@ func FuzzSolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c, d []byte) {
 		var al Aligner
 		for _, p := range [][2][]byte{{a, b}, {c, d}} {
-			if err := al.Add(dataPair{Message: "f.F", Proto: p[0], JSON: p[1]}); err != nil {
+			if err := al.addPair(dataPair{Message: "f.F", Proto: p[0], JSON: p[1]}); err != nil {
 				return
 			}
 		}

@@ -153,7 +153,7 @@ func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 			Message: m.name(dir), Type: m.types[dir], Proto: protos[i].data, JSON: jsons[i].data,
 			Evidence: [2]string{protos[i].address, jsons[i].address},
 		}
-		if err := a.Add(pair); err != nil {
+		if err := a.addPair(pair); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func TestJSONWrittenByHand(t *testing.T) {
 	m = protowire.AppendString(protowire.AppendTag(m, 7, protowire.BytesType), "a long enough text")
 	text := `{"big_one":5000000000, "minus":"-1", "zig_zag":-6000000000, "huge":9223372036854775813, "fixed":7000000000, "half":"1.5", "text":"a long enough text", "none":null}`
 	var a Aligner
-	if err := a.Add(dataPair{Message: "m", Proto: m, JSON: []byte(text), Evidence: [2]string{"p", "j"}}); err != nil {
+	if err := a.addPair(dataPair{Message: "m", Proto: m, JSON: []byte(text), Evidence: [2]string{"p", "j"}}); err != nil {
 		t.Fatal(err)
 	}
 	names := map[uint64]string{}

@@ -32,7 +32,7 @@ func BenchmarkExtract(b *testing.B) {
 	src := largeBundle(20<<20, 3000)
 	b.SetBytes(int64(len(src)))
 	for b.Loop() {
-		r, err := extract(b.Context(), "big.js", src, Options{})
+		r, err := extract(b.Context(), "big.js", src)
 		if err != nil || len(r.Files) != 1 || len(r.Files[0].MessageType) != 3000 || len(r.Unresolved) > 0 {
 			b.Fatal(err, len(r.Files), r.Unresolved)
 		}

@@ -26,9 +26,6 @@ const MaxScript = 256 << 20
 // ErrTooLarge is returned for a script of more than MaxScript bytes.
 var ErrTooLarge = errors.New("script too large")
 
-// Options of an extraction. The zero value works.
-type Options struct{}
-
 // A Result is what a set of scripts declares.
 //
 // Shape: Files hold one package each and have no dependencies: references are
@@ -70,7 +67,7 @@ type found struct {
 }
 
 // New returns an extractor without scripts.
-func New(Options) *Extractor {
+func New() *Extractor {
 	return &Extractor{forms: map[string]bool{}, nameless: map[string]int{}, outlets: map[string]outlets{}}
 }
 
@@ -182,7 +179,7 @@ func (x *scan) place(at int32) Place {
 	}
 	p := Place{File: x.name}
 	if at >= 0 && int(at) < len(x.toks) {
-		off := x.evaluated.Offset(x.tok(at).start)
+		off := x.sourceOffset(x.tok(at).start)
 		p.Line, p.Column = x.script.place(off)
 		p.Offset = int(off)
 	}

@@ -240,7 +240,7 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 func TestExtract(t *testing.T) {
 	for name, test := range extractTests() {
 		t.Run(name, func(t *testing.T) {
-			r, err := extract(t.Context(), "x.js", []byte(test.src), Options{})
+			r, err := extract(t.Context(), "x.js", []byte(test.src))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +256,7 @@ func TestNothingRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ran")
 	src := fmt.Sprintf(`require("fs").writeFileSync(%q,"x");eval("require('fs').writeFileSync(%s,'x')");
 	proto3.makeMessageType((()=>{require("fs").writeFileSync(%q,"x");return "p.A"})(),()=>[{no:1,name:"s",kind:"scalar",T:9}])`, file, file, file)
-	r, err := extract(t.Context(), "x.js", []byte(src), Options{})
+	r, err := extract(t.Context(), "x.js", []byte(src))
 	if err != nil || len(r.Files) != 1 {
 		t.Errorf("%v, %d files", err, len(r.Files))
 	}
@@ -266,7 +266,7 @@ func TestNothingRuns(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, err := extract(t.Context(), "x.js", make([]byte, MaxScript+1), Options{})
+	_, err := extract(t.Context(), "x.js", make([]byte, MaxScript+1))
 	if !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
@@ -294,7 +294,7 @@ func TestHostileScripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			if _, err := extract(ctx, "x.js", []byte(src), Options{}); err != nil {
+			if _, err := extract(ctx, "x.js", []byte(src)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -302,7 +302,7 @@ func TestHostileScripts(t *testing.T) {
 }
 
 func TestNothing(t *testing.T) {
-	r, err := extract(t.Context(), "x.js", []byte(`console.log("typeName", {nested: 1})`), Options{})
+	r, err := extract(t.Context(), "x.js", []byte(`console.log("typeName", {nested: 1})`))
 	if err != nil || len(r.Files)+len(r.Unresolved)+len(r.Forms) > 0 {
 		t.Error(err, summary(r))
 	}
@@ -327,7 +327,7 @@ func FuzzExtract(f *testing.F) {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		r, err := extract(t.Context(), "x.js", src, Options{})
+		r, err := extract(t.Context(), "x.js", src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func FuzzExtract(f *testing.F) {
 // What one file refers to in another is found by the module's path.
 func TestReferencesOverFiles(t *testing.T) {
 	const message = `exports.protobufPackage=%q;exports.Coin={encode(m,w){w.uint32(10).string(m.s);return w},decode(i){}};`
-	e := New(Options{})
+	e := New()
 	for name, src := range map[string]string{
 		"x/a/coin.js":  fmt.Sprintf(message, "a"),
 		"x/b/index.js": fmt.Sprintf(message, "b"),
@@ -365,7 +365,7 @@ func TestReferencesOverFiles(t *testing.T) {
 
 // A copy with less detail, of another codegen, goes into the one with more.
 func TestCopiesOfTwoCodegens(t *testing.T) {
-	e := New(Options{})
+	e := New()
 	for name, src := range map[string]string{
 		"a.js":   `$root.p=(function(){var p={};p.S=(function(){function S(){$protobuf.rpc.Service.call(this)}Object.defineProperty(S.prototype.get=function get(r){return this.rpcCall(get,$root.p.A,$root.p.A,r)},"name",{value:"Get"});return S})();p.A=(function(){function A(p){}A.encode=function encode(m,w){if(m.fooBar!=null)w.uint32(8).int32(m.fooBar);return w};return A})();return p})();`,
 		"a.json": `{"nested":{"p":{"nested":{"S":{"methods":{"Get":{"requestType":"A","responseType":"A","responseStream":true}}},"A":{"fields":{"fooBar":{"type":"E","id":1},"more":{"type":"string","id":2}}},"E":{"values":{"X":0}}}}}}`,
@@ -381,8 +381,8 @@ func TestCopiesOfTwoCodegens(t *testing.T) {
 }
 
 // extract returns what one script declares.
-func extract(ctx context.Context, name string, src []byte, opts Options) (*Result, error) {
-	e := New(opts)
+func extract(ctx context.Context, name string, src []byte) (*Result, error) {
+	e := New()
 	if err := e.Add(ctx, name, src); err != nil {
 		return nil, err
 	}

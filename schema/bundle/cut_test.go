@@ -29,7 +29,7 @@ func TestCutOff(t *testing.T) {
 							t.Fatalf("%q: %v", before+src[:n], p)
 						}
 					}()
-					if _, err := extract(t.Context(), "x.js", []byte(before+src[:n]), Options{}); err != nil {
+					if _, err := extract(t.Context(), "x.js", []byte(before+src[:n])); err != nil {
 						t.Fatal(err)
 					}
 				}()
@@ -43,7 +43,7 @@ func TestNamesAtTheEnd(t *testing.T) {
 	for _, src := range fuzzSeeds() {
 		for _, name := range []string{"A", "E", "E_", "p", "B", "M", "f", "m", "w"} {
 			for _, end := range []string{"var %=", "let{%}=", "const[%]=", "%=", "%.", "%(", "class %", "class % extends", "function %", "function %(", "export{% as", "import{% as", "import %", "%=>", "(%)=>", "%={", "`${%"} {
-				if _, err := extract(t.Context(), "x.js", []byte(src+";"+strings.ReplaceAll(end, "%", name)), Options{}); err != nil {
+				if _, err := extract(t.Context(), "x.js", []byte(src+";"+strings.ReplaceAll(end, "%", name))); err != nil {
 					t.Fatal(err)
 				}
 			}

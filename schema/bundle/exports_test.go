@@ -63,7 +63,7 @@ func TestNamesOverFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			names := slices.Sorted(maps.Keys(tt.files))
 			for range 2 { // in either order
-				e := New(Options{})
+				e := New()
 				for _, name := range names {
 					if err := e.Add(t.Context(), name, []byte(tt.files[name])); err != nil {
 						t.Fatal(err)

@@ -64,7 +64,7 @@ func TestJSPB(t *testing.T) {
 // wantFacts reads scripts together and wants them to declare the facts.
 func wantFacts(t *testing.T, truth map[string]string, files ...string) {
 	t.Helper()
-	e := New(Options{})
+	e := New()
 	for _, file := range files {
 		src, err := os.ReadFile(file)
 		if err != nil {

@@ -48,9 +48,12 @@ type script struct {
 	ticks   int             // calls of ended
 	stopped bool            // ctx has ended
 
-	original  []byte // before what is evaluated was taken out of its strings
-	evaluated lexer.Evaluated
-	lines     []uint32 // starts, when a place was asked for
+	original []byte // before what is evaluated was taken out of its strings
+
+	// Where a byte of src is in original.
+	sourceOffset func(off uint32) uint32
+
+	lines []uint32 // starts, when a place was asked for
 
 	anchors [anchorKinds][]int32 // tokens where a codegen's output may be
 
@@ -119,7 +122,7 @@ func (s *script) place(off uint32) (line, column int) {
 // ends, the tokens end there.
 func tokenize(ctx context.Context, name string, src []byte) *script {
 	s := &script{ctx: ctx, name: name, original: src}
-	s.src, s.evaluated = lexer.Unevaluate(src)
+	s.src, s.sourceOffset = lexer.Unevaluate(src)
 	s.toks = make([]token, 0, len(s.src)/20*9) // minified code has 0.43 a byte
 	s.brs = make([]bracket, 0, len(s.src)/16)
 	s.brs = append(s.brs, bracket{open: -1, kind: 0, fn: true})

@@ -138,7 +138,7 @@ func TestLexerIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := []byte(strings.Repeat(unit, size/len(unit)))
 			start := time.Now()
-			if _, err := extract(t.Context(), "x.js", src, Options{}); err != nil {
+			if _, err := extract(t.Context(), "x.js", src); err != nil {
 				t.Error(err)
 			}
 			if d := time.Since(start); d > 30*time.Second {

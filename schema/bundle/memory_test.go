@@ -66,7 +66,7 @@ func TestMemoryOfValues(t *testing.T) {
 				}
 			}()
 			start := time.Now()
-			r, err := extract(t.Context(), "x.js", []byte(src), Options{})
+			r, err := extract(t.Context(), "x.js", []byte(src))
 			close(done)
 			if err != nil {
 				t.Fatal(err)

@@ -71,7 +71,7 @@ message Unused {
 
 func chatSchema(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.Load(fstest.MapFS{"chat/v1/chat.proto": {Data: []byte(chatProto)}})
+	s, err := schema.Load(t.Context(), fstest.MapFS{"chat/v1/chat.proto": {Data: []byte(chatProto)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ message Held { optional bool ok = 1; optional string why = 2; }
 
 func innerSchema(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.Load(fstest.MapFS{"in.proto": {Data: []byte(innerProto)}})
+	s, err := schema.Load(t.Context(), fstest.MapFS{"in.proto": {Data: []byte(innerProto)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +529,7 @@ func TestLoad(t *testing.T) {
 	if md := s.Message(".chat.v1.Ask"); md == nil || md.FullName() != protoreflect.FullName("chat.v1.Ask") {
 		t.Error("no Ask")
 	}
-	_, err := schema.Load(fstest.MapFS{"a.proto": {Data: []byte("syntax = \"proto3\";\nmessage A {\n  Gone b = 1;\n}\n")}})
+	_, err := schema.Load(t.Context(), fstest.MapFS{"a.proto": {Data: []byte("syntax = \"proto3\";\nmessage A {\n  Gone b = 1;\n}\n")}})
 	if err == nil || !strings.Contains(err.Error(), "a.proto:3:") {
 		t.Errorf("no position: %v", err)
 	}

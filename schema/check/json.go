@@ -197,7 +197,7 @@ func (d *jsonCheck) peek() byte {
 }
 
 // kind skips a value of no known type and says what it would be.
-func (d *jsonCheck) kind() (infer.Kind, error) {
+func (d *jsonCheck) kind() (wire.Kind, error) {
 	kind := wire.KindVarint
 	switch c := d.peek(); c {
 	case '"':

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/decode/wire"
 	"unwire/schema/infer"
 )
 
@@ -15,13 +16,13 @@ import (
 // is; Element then begins with the name that the type is proposed to have.
 type Proposal struct {
 	// full name of the field to be
-	Element string     `json:"element"`
-	Message string     `json:"message"`
-	Number  int32      `json:"number"`
-	Kind    infer.Kind `json:"kind"`
-	Type    string     `json:"type"`
-	Label   string     `json:"label"`
-	Oneof   string     `json:"oneof,omitempty"`
+	Element string    `json:"element"`
+	Message string    `json:"message"`
+	Number  int32     `json:"number"`
+	Kind    wire.Kind `json:"kind"`
+	Type    string    `json:"type"`
+	Label   string    `json:"label"`
+	Oneof   string    `json:"oneof,omitempty"`
 
 	// the message is not in the definitions either
 	New    bool    `json:"new"`

@@ -6,7 +6,6 @@ import (
 
 	"unwire/decode/kind"
 	"unwire/decode/wire"
-	"unwire/schema/infer"
 )
 
 // A Report tells how far definitions explain traffic. ReadAllowance reads it as JSON.
@@ -57,8 +56,8 @@ type UnknownField struct {
 	Name string `json:"name,omitempty"`
 
 	// most likely, of all that was seen of it
-	Kind infer.Kind `json:"kind"`
-	P    float64    `json:"p"`
+	Kind wire.Kind `json:"kind"`
+	P    float64   `json:"p"`
 
 	// messages with it
 	Seen int `json:"seen"`
@@ -183,7 +182,7 @@ func (k *Checker) Report() *Report {
 func (k *Checker) reportUnknown(r *Report) {
 	costs := kind.Costs{}
 	for at, f := range k.unknown {
-		u := UnknownField{Message: at.message, Number: at.number, Name: at.name, Kind: infer.Kind(at.reason), P: 1, Seen: f.seen, Frames: f.frames}
+		u := UnknownField{Message: at.message, Number: at.number, Name: at.name, Kind: wire.Kind(at.reason), P: 1, Seen: f.seen, Frames: f.frames}
 		if m := k.evidence.Root(at.message); m != nil && at.number > 0 {
 			if ef := m.Field(at.number); ef != nil {
 				v := kind.JudgeField(ef, costs.Payloads(ef))

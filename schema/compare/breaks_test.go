@@ -12,7 +12,7 @@ import (
 // schemaOf compiles the body of one proto3 file of the package p.
 func schemaOf(t testing.TB, body string) *schema.Schema {
 	t.Helper()
-	s, err := schema.LoadFS(t.Context(), fstest.MapFS{"p.proto": {Data: []byte("syntax = \"proto3\";\npackage p;\n" + body)}})
+	s, err := schema.Load(t.Context(), fstest.MapFS{"p.proto": {Data: []byte("syntax = \"proto3\";\npackage p;\n" + body)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,9 +63,8 @@ func Find(s *schema.Schema, query string, limit int) []Hit {
 	if len(words) == 0 {
 		return nil
 	}
-	q := search{words: words, whole: strings.ToLower(strings.TrimSpace(query)), subwords: map[protoreflect.Name][]string{}}
-	for _, f := range s.Files() {
-		q.locations = s.LocationsOf(f)
+	q := search{schema: s, words: words, whole: strings.ToLower(strings.TrimSpace(query)), subwords: map[protoreflect.Name][]string{}}
+	for _, f := range s.Files {
 		for i := range f.Services().Len() {
 			sd := f.Services().Get(i)
 			q.scoreElement(sd, ServiceElement)
@@ -95,11 +94,11 @@ func Find(s *schema.Schema, query string, limit int) []Hit {
 }
 
 type search struct {
-	words     []string
-	whole     string
-	locations *schema.Locations
-	subwords  map[protoreflect.Name][]string // of names, which repeat
-	hits      []Hit
+	words    []string
+	whole    string
+	schema   *schema.Schema
+	subwords map[protoreflect.Name][]string // of names, which repeat
+	hits     []Hit
 }
 
 func (q *search) enums(list protoreflect.EnumDescriptors) {
@@ -130,11 +129,11 @@ func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 		}
 		if s < inComment {
 			if !looked {
-				comment, looked = strings.ToLower(q.locations.Of(d).LeadingComments), true
+				comment, looked = strings.ToLower(q.schema.Location(d).LeadingComments), true
 			}
 			if strings.Contains(comment, w) {
 				s, own = inComment, true
-				line = lineWith(q.locations.Of(d).LeadingComments, w)
+				line = lineWith(q.schema.Location(d).LeadingComments, w)
 			}
 		}
 		if s == 0 {

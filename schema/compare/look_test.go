@@ -81,7 +81,7 @@ func TestLargeSchema(t *testing.T) {
 		}
 	}
 	renamed := map[string]string{}
-	for i, f := range s.Files() {
+	for i, f := range s.Files {
 		for j := range f.Messages().Len() {
 			for _, g := range set.File {
 				if g.GetName() == f.Path() {

@@ -20,17 +20,20 @@ const maxTouched = 100
 // Protobuf frames are read with both versions: what was removed or changed is
 // looked for by the old one, what was added by the new one. JSON is not read.
 type Toucher struct {
+	// Touched are the addresses of the exchanges that hold a change, by its index, at
+	// most 100 each.
+	Touched map[int][]string
+
 	versions [2]*schema.Schema
 	changes  []Change
 
 	// changes by the element that shows them, in either version
-	by      [2]map[string][]int
-	touched map[int][]string
+	by [2]map[string][]int
 }
 
 // NewToucher returns a Toucher for the changes between two versions.
 func NewToucher(before, after *schema.Schema, changes []Change) *Toucher {
-	t := &Toucher{versions: [2]*schema.Schema{before, after}, changes: changes, touched: map[int][]string{}}
+	t := &Toucher{versions: [2]*schema.Schema{before, after}, changes: changes, Touched: map[int][]string{}}
 	t.by = [2]map[string][]int{{}, {}}
 	for i, c := range changes {
 		version := 0
@@ -80,14 +83,11 @@ func (t *Toucher) Add(address string, ex *decode.Exchange) {
 		}
 	}
 	for i := range seen {
-		if len(t.touched[i]) < maxTouched {
-			t.touched[i] = append(t.touched[i], address)
+		if len(t.Touched[i]) < maxTouched {
+			t.Touched[i] = append(t.Touched[i], address)
 		}
 	}
 }
-
-// Touched returns the addresses of the exchanges that hold change i, at most 100.
-func (t *Toucher) Touched(i int) []string { return t.touched[i] }
 
 // A use notes which changed elements are met in an exchange.
 type use struct {

@@ -51,8 +51,8 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 			if outer {
 				c.progress.Member = member
 			}
-			if !c.Wants(member, head) {
-				c.skipped++
+			if !c.isKnownFormat(member, head) {
+				c.Skipped++
 				return 0
 			}
 			return min(c.limit(member, head), maxFile)
@@ -76,7 +76,7 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 // addMember takes a file of a folder or an archive apart. What is wrong with it does
 // not cost the others: it is listed.
 func (c *Collector) addMember(ctx context.Context, name string, data []byte) error {
-	if err := c.Add(ctx, name, data); err != nil {
+	if err := c.addData(ctx, name, data); err != nil {
 		return c.recordFailure(ctx, name, err)
 	}
 	return nil
@@ -92,16 +92,13 @@ func (c *Collector) recordFailure(ctx context.Context, name string, err error) e
 	return nil
 }
 
-// Unread returns what was not read, with the reasons.
-func (c *Collector) Unread() []error { return c.broken }
-
 func (c *Collector) recordUnread(name string, err error) {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
-	c.broken = append(c.broken, err)
+	c.Unread = append(c.Unread, err)
 	reason := strings.TrimPrefix(err.Error(), name+": ")
-	c.AddUnresolved(bundle.Unresolved{Element: path.Base(name), Place: bundle.Place{File: name}, Reason: "not read: " + reason})
+	c.addUnresolved(bundle.Unresolved{Element: path.Base(name), Place: bundle.Place{File: name}, Reason: "not read: " + reason})
 }
 
 // Progress is how far the reading of an input is.

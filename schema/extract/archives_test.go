@@ -94,7 +94,7 @@ func raw(t testing.TB, text string) string {
 func collected(t *testing.T, name string, data []byte) (*Source, error) {
 	t.Helper()
 	c := NewCollector(name, Formats())
-	err := c.Add(context.Background(), name, data)
+	err := c.addData(context.Background(), name, data)
 	return found(t, c), err
 }
 
@@ -266,7 +266,7 @@ func BenchmarkArchive(b *testing.B) {
 	b.SetBytes(int64(len(code) + len(exe)))
 	for b.Loop() {
 		c := NewCollector("x", Formats())
-		if err := c.Add(context.Background(), "x.tgz", data); err != nil {
+		if err := c.addData(context.Background(), "x.tgz", data); err != nil {
 			b.Fatal(err)
 		}
 	}

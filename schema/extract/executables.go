@@ -146,7 +146,7 @@ func (c *Collector) addFound(name string, found []embedded.Found) {
 		}
 		c.seen[key] = bundle.Place{File: name, Offset: f.Offset}
 		f.File.SourceCodeInfo = info
-		c.AddFiles(string(f.Form), f.File)
+		c.addDescriptors(string(f.Form), f.File)
 		c.embedded = append(c.embedded, placed{f.File, bundle.Place{File: name, Offset: f.Offset}})
 	}
 }

@@ -60,45 +60,50 @@ type Collector struct {
 	// OnProgress is told from time to time how far the reading is, if it is set.
 	OnProgress func(Progress)
 
+	// Looked and Skipped are how many files were of a known format, and how many of none.
+	Looked, Skipped int
+
+	// Unread is what was not read, with the reasons.
+	Unread []error
+
+	// Faults are the files that were not read because unwire failed at them.
+	Faults []*Fault
+
 	formats  []Format
 	scripts  *bundle.Extractor
 	source   Source
 	forms    map[string]bool
-	looked   int
-	skipped  int
 	nested   int // archives that are being read
 	budget   *archive.Budget
 	progress Progress
 	embedded []placed
 	seen     map[[sha256.Size]byte]bundle.Place
-	broken   []error // what was not read
-	faults   []*Fault
 }
 
 // NewCollector returns a collector for one input.
 func NewCollector(input string, formats []Format) *Collector {
 	return &Collector{
-		formats: formats, scripts: bundle.New(bundle.Options{}), forms: map[string]bool{},
+		formats: formats, scripts: bundle.New(), forms: map[string]bool{},
 		source: Source{Input: input, Notes: map[string]string{}}, seen: map[[sha256.Size]byte]bundle.Place{},
 	}
 }
 
-// Add takes a file apart, if it is of a known format.
-func (c *Collector) Add(ctx context.Context, name string, data []byte) error {
+// addData takes a file apart, if it is of a known format.
+func (c *Collector) addData(ctx context.Context, name string, data []byte) error {
 	f := c.format(name, data[:min(len(data), headBytes)])
 	if f == nil {
-		c.skipped++
+		c.Skipped++
 		return nil
 	}
-	c.looked++
+	c.Looked++
 	return c.read(ctx, f, name, data)
 }
 
-// Wants says whether a file of that name and beginning is of a known format.
-func (c *Collector) Wants(name string, head []byte) bool { return c.format(name, head) != nil }
+// isKnownFormat says whether a file of that name and beginning is of a known format.
+func (c *Collector) isKnownFormat(name string, head []byte) bool { return c.format(name, head) != nil }
 
-// AddFiles enters descriptors that were found as such.
-func (c *Collector) AddFiles(form string, files ...*descriptorpb.FileDescriptorProto) {
+// addDescriptors enters descriptors that were found as such.
+func (c *Collector) addDescriptors(form string, files ...*descriptorpb.FileDescriptorProto) {
 	c.forms[form] = true
 	c.source.Files = append(c.source.Files, files...)
 	for _, f := range files {
@@ -106,16 +111,10 @@ func (c *Collector) AddFiles(form string, files ...*descriptorpb.FileDescriptorP
 	}
 }
 
-// AddUnresolved enters what was seen and could not be told in full.
-func (c *Collector) AddUnresolved(u bundle.Unresolved) {
+// addUnresolved enters what was seen and could not be told in full.
+func (c *Collector) addUnresolved(u bundle.Unresolved) {
 	c.source.Unresolved = append(c.source.Unresolved, u)
 }
-
-// Looked returns how many files were of a known format.
-func (c *Collector) Looked() int { return c.looked }
-
-// Skipped returns how many files were of no known format.
-func (c *Collector) Skipped() int { return c.skipped }
 
 // Source returns what the input declares.
 //
@@ -221,8 +220,8 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if !c.Wants(name, head[:n]) {
-		c.skipped++
+	if !c.isKnownFormat(name, head[:n]) {
+		c.Skipped++
 		return nil
 	}
 	limit := c.limit(name, head[:n])
@@ -236,7 +235,7 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		return errors.Join(c.Add(ctx, name, data[:len(data):len(data)]), data.Unmap())
+		return errors.Join(c.addData(ctx, name, data[:len(data):len(data)]), data.Unmap())
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
@@ -259,5 +258,5 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 			return fmt.Errorf("%s: %w: at most %d bytes are read", name, bundle.ErrTooLarge, limit)
 		}
 	}
-	return c.Add(ctx, name, data)
+	return c.addData(ctx, name, data)
 }

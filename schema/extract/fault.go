@@ -20,9 +20,6 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: unwire failed at %s: %v; this is a fault of unwire, please report it", f.File, f.Where, f.Cause)
 }
 
-// Faults returns the files that were not read because unwire failed at them.
-func (c *Collector) Faults() []*Fault { return c.faults }
-
 // read takes a file apart by its format. A panic costs that file and no other.
 //
 // Errors: those of the format, and a Fault.
@@ -30,7 +27,7 @@ func (c *Collector) read(ctx context.Context, f *Format, name string, data []byt
 	defer func() {
 		if cause := recover(); cause != nil {
 			fault := &Fault{File: name, Where: panicSite(), Cause: cause}
-			c.faults = append(c.faults, fault)
+			c.Faults = append(c.Faults, fault)
 			err = fault
 		}
 	}()

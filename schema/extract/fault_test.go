@@ -72,10 +72,10 @@ func TestFault(t *testing.T) {
 				t.Fatal(err)
 			}
 			src := found(t, c)
-			if len(src.Files) != test.files || len(c.Faults()) != test.faults || len(c.Unread()) != test.faults {
-				t.Fatalf("%d files, faults %v, unread %v", len(src.Files), c.Faults(), c.Unread())
+			if len(src.Files) != test.files || len(c.Faults) != test.faults || len(c.Unread) != test.faults {
+				t.Fatalf("%d files, faults %v, unread %v", len(src.Files), c.Faults, c.Unread)
 			}
-			for _, fault := range c.Faults() {
+			for _, fault := range c.Faults {
 				if !strings.HasSuffix(fault.File, ".fault") || !strings.Contains(fault.Where, "schema/extract/fault_test.go:") {
 					t.Errorf("%q at %q", fault.File, fault.Where)
 				}
@@ -98,15 +98,15 @@ func TestFault(t *testing.T) {
 func TestNoFault(t *testing.T) {
 	for name, data := range map[string]string{"ls.js": "\x7fELF" + strings.Repeat("\x00", 100), "nul.js": strings.Repeat("\x00", 50_000), "x.cjs": "\x00"} {
 		c := NewCollector(name, Formats())
-		err := c.Add(t.Context(), name, []byte(data))
+		err := c.addData(t.Context(), name, []byte(data))
 		var fault *Fault
-		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": it is not JavaScript") || len(c.Faults()) > 0 {
+		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": it is not JavaScript") || len(c.Faults) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, text := range []string{"", script, "\ufeff" + script, "// " + strings.Repeat("\xe4\xf6\xfc", 3000) + "\n" + script, "x='\x01\x02';" + script} {
 		c := NewCollector("a.js", Formats())
-		if err := c.Add(t.Context(), "a.js", []byte(text)); err != nil {
+		if err := c.addData(t.Context(), "a.js", []byte(text)); err != nil {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

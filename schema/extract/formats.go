@@ -79,7 +79,7 @@ func descriptorSets() Format {
 			set := &descriptorpb.FileDescriptorSet{}
 			err := proto.Unmarshal(data, set)
 			if err == nil && len(set.File) > 0 && !slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == "" }) {
-				c.AddFiles(formDescriptorSet, set.File...)
+				c.addDescriptors(formDescriptorSet, set.File...)
 				return nil
 			}
 			// one file's, or those in something else

@@ -32,8 +32,8 @@ func FuzzAdd(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
 		c := NewCollector("x", Formats())
-		_ = c.Add(t.Context(), names[int(kind)%len(names)], data)
-		for _, fault := range c.Faults() {
+		_ = c.addData(t.Context(), names[int(kind)%len(names)], data)
+		for _, fault := range c.Faults {
 			t.Fatal(fault)
 		}
 		s := found(t, c)

@@ -83,7 +83,7 @@ func TestInterrupted(t *testing.T) {
 // read takes a file apart and joins what it declares.
 func read(ctx context.Context, name string, data []byte) error {
 	c := NewCollector(name, Formats())
-	if err := c.Add(ctx, name, data); err != nil {
+	if err := c.addData(ctx, name, data); err != nil {
 		return err
 	}
 	s, err := c.Source(ctx)

@@ -14,7 +14,7 @@ func TestKnownAndNotRead(t *testing.T) {
 		"main.jsc": {"x", "main.jsc: V8 bytecode"},
 	} {
 		collector := NewCollector(name, Formats())
-		if err := collector.Add(t.Context(), name, []byte(c.data)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if err := collector.addData(t.Context(), name, []byte(c.data)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}

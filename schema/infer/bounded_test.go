@@ -99,8 +99,8 @@ func TestHostileShapes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := ev.kinds.Fields(); !ev.Truncated() || n > 2*maxKindFields {
-		t.Errorf("truncated %v, %d fields", ev.Truncated(), n)
+	if n := ev.kinds.Fields(); !ev.kinds.Truncated() || n > 2*maxKindFields {
+		t.Errorf("truncated %v, %d fields", ev.kinds.Truncated(), n)
 	}
 	good := NewEvidence()
 	if err := good.Add("Root", schematest.Tags(nil).Text(3, "a good message")); err != nil {

@@ -3,6 +3,7 @@ package infer
 import (
 	"slices"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -22,7 +23,7 @@ func (g *graph) documents() {
 			continue
 		}
 		v := f.judgement
-		at := slices.IndexFunc(v.Others, func(a alternative) bool { return a.Kind == wire.KindBytes })
+		at := slices.IndexFunc(v.Others, func(a kind.Alternative) bool { return a.Kind == wire.KindBytes })
 		if at < 0 {
 			continue
 		}

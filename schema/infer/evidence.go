@@ -142,9 +142,6 @@ func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 	return nil
 }
 
-// Truncated reports whether fields were forgotten for want of room.
-func (e *Evidence) Truncated() bool { return e.kinds.Truncated() }
-
 // Roots returns the names of the root types, sorted.
 func (e *Evidence) Roots() []string { return e.kinds.Roots() }
 

@@ -202,8 +202,8 @@ func TestEvidenceIsBounded(t *testing.T) {
 			b = protowire.AppendVarint(protowire.AppendTag(b, protowire.Number(n+1), protowire.VarintType), 1)
 		}
 		ev := evidenceOf(t, b)
-		if !ev.Truncated() || ev.kinds.Fields() > maxKindFields {
-			t.Errorf("%d fields, truncated %v", ev.kinds.Fields(), ev.Truncated())
+		if !ev.kinds.Truncated() || ev.kinds.Fields() > maxKindFields {
+			t.Errorf("%d fields, truncated %v", ev.kinds.Fields(), ev.kinds.Truncated())
 		}
 	})
 	t.Run("types", func(t *testing.T) {

@@ -8,7 +8,6 @@ package infer
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +17,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
 	"unwire/schema"
 )
 
@@ -65,12 +66,12 @@ type FieldEvidence struct {
 	Samples int64 `json:"samples"`
 
 	// of them, with the field
-	Seen        int64  `json:"seen"`
-	Occurrences int64  `json:"occurrences"`
-	Kind        Kind   `json:"kind"`
-	Type        string `json:"type"`
-	Label       string `json:"label"`
-	Oneof       string `json:"oneof"`
+	Seen        int64     `json:"seen"`
+	Occurrences int64     `json:"occurrences"`
+	Kind        wire.Kind `json:"kind"`
+	Type        string    `json:"type"`
+	Label       string    `json:"label"`
+	Oneof       string    `json:"oneof"`
 
 	// of the kind
 	P float64 `json:"p"`
@@ -79,9 +80,9 @@ type FieldEvidence struct {
 	TypeP float64 `json:"type_p"`
 
 	// of the label
-	LabelP       float64       `json:"label_p"`
-	Alternatives []alternative `json:"alternatives"`
-	Settle       string        `json:"settle"`
+	LabelP       float64            `json:"label_p"`
+	Alternatives []kind.Alternative `json:"alternatives"`
+	Settle       string             `json:"settle"`
 
 	// what the values say
 	Note  string     `json:"note,omitempty"`
@@ -146,13 +147,11 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated(), evidence: ev, profile: o.Profile}
-	var names []string
+	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.kinds.Truncated(), evidence: ev, profile: o.Profile}
 	for _, f := range files {
 		f.infer(ev, in)
-		names = append(names, f.path)
 	}
-	if in.Schema, err = schema.Compile(context.Background(), in.Files, names); err != nil {
+	if in.Schema, err = schema.FromTexts(in.Files); err != nil {
 		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a defect of unwire: %w", err)
 	}
 	return in, nil

@@ -67,7 +67,7 @@ func TestInferKindsTypesAndLabels(t *testing.T) {
 	in := inferAll(t, samples...)
 	for _, want := range []struct {
 		number          int32
-		kind            Kind
+		kind            wire.Kind
 		typ, label, has string
 	}{
 		{1, wire.KindString, "string", Singular, "string field_1 = 1;"},
@@ -102,7 +102,7 @@ func TestInferTraps(t *testing.T) {
 		name    string
 		payload string
 		times   int
-		want    Kind
+		want    wire.Kind
 	}{
 		{"a digest is no list of numbers", digest, 1, wire.KindBytes},
 		{"a file's name parses as a message", "image.png", 5, wire.KindString},

@@ -43,7 +43,7 @@ const writtenZero = 0.97
 // oftenRepeated is the probability that a field is repeated that was in n messages, in
 // none of them twice: how many were lists of those fields of which the same was seen
 // in the tuning corpora. Where no list ever had two elements, n says nothing.
-func oftenRepeated(k Kind, n float64, h habit) float64 {
+func oftenRepeated(k wire.Kind, n float64, h habit) float64 {
 	one, all, power := 0.01, 0.015, 1.0
 	switch k {
 	case wire.KindMessage:
@@ -63,7 +63,7 @@ func oftenRepeated(k Kind, n float64, h habit) float64 {
 const leastRepeated = 0.0005
 
 // zeros counts the occurrences that a field with implicit presence would have left out.
-func zerosOf(f *kind.Field, k Kind) int64 {
+func zerosOf(f *kind.Field, k wire.Kind) int64 {
 	switch {
 	case k == wire.KindVarint && f.Varint != nil:
 		return f.Varint.Zero

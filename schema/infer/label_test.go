@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode/wire"
 )
 
 // pair is a message of a text and another.
@@ -123,7 +125,7 @@ func TestDocumentIsBytes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		more bool
-		kind Kind
+		kind wire.Kind
 	}{{false, "bytes"}, {true, "string"}} {
 		ev := NewEvidence()
 		for range 3 {

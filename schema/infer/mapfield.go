@@ -45,9 +45,9 @@ func mapKeyType(key *classField, fresh float64) string {
 	case wire.KindString:
 		return "string"
 	case wire.KindVarint:
-		return kind.NumberTypeOf(key.Field, key.judgement, kind.Use{Number: 1, Fresh: fresh, Key: true}).Name
+		return kind.NumberType(key.Field, key.judgement, kind.Use{Number: 1, Fresh: fresh, Key: true}).Name
 	case wire.KindFixed32, wire.KindFixed64:
-		if typ := kind.NumberType(key.Field, key.judgement).Name; typ != "double" && typ != "float" {
+		if typ := kind.NumberType(key.Field, key.judgement, kind.Use{}).Name; typ != "double" && typ != "float" {
 			return typ
 		}
 	}
@@ -89,7 +89,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
 		valueText, valueType, d.TypeP = w.typeOf(value.kid, entry, 2)
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-		valueText = kind.NumberTypeOf(value.Field, of, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
+		valueText = kind.NumberType(value.Field, of, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
 		valueType = valueText
 	}
 	d.Label, d.LabelP = Map, p

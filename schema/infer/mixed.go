@@ -29,10 +29,10 @@ type Mixture struct {
 
 // A conflict is a field with values of two wire types.
 type conflict struct {
-	Number int32 `json:"number"`
-	Kind   Kind  `json:"kind"`
-	Values int64 `json:"values"` // of the kind
-	Others int64 `json:"others"`
+	Number int32     `json:"number"`
+	Kind   wire.Kind `json:"kind"`
+	Values int64     `json:"values"` // of the kind
+	Others int64     `json:"others"`
 }
 
 // A fieldSet is fields that come together.
@@ -150,7 +150,7 @@ func (m *Mixture) String() string {
 	return fmt.Sprintf("%s; p %.2f: %s", what, m.P, strings.Join(parts, "; "))
 }
 
-func wireWord(k Kind) string {
+func wireWord(k wire.Kind) string {
 	switch k {
 	case wire.KindMessage, wire.KindString, wire.KindBytes, wire.KindPacked:
 		return "length-delimited"

@@ -101,7 +101,7 @@ func (g *graph) unify() {
 // A feature is what classes are found by.
 type feature struct {
 	number int32
-	kind   Kind
+	kind   wire.Kind
 
 	// of a message field, where types are compared by those of their fields
 	kid int

@@ -288,3 +288,6 @@ func nameStruct(c *class) {
 		s.kid.find().known = wellKnown{structType, file, 0.97, ""}
 	}
 }
+
+// round keeps four digits of a probability.
+func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }

@@ -90,7 +90,7 @@ func (c *class) wrapped() string {
 	return map[string]string{
 		"bool": "BoolValue", "int32": "Int32Value", "int64": "Int64Value", "uint32": "UInt32Value", "uint64": "UInt64Value",
 		"float": "FloatValue", "double": "DoubleValue",
-	}[kind.NumberTypeOf(f.Field, f.judgement, kind.Use{Number: 1, Fresh: c.fresh()}).Name]
+	}[kind.NumberType(f.Field, f.judgement, kind.Use{Number: 1, Fresh: c.fresh()}).Name]
 }
 
 // A knownType is a type of protobuf's own that a message may be of.

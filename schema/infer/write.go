@@ -279,7 +279,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 		Kind: v.Kind, P: v.P, TypeP: 1, Alternatives: v.Others,
 	}}
 	if d.Alternatives == nil {
-		d.Alternatives = []alternative{}
+		d.Alternatives = []kind.Alternative{}
 	}
 	d.Label, d.LabelP = labelOf(f.Field, v, c.fresh(), w.habit)
 	switch v.Kind {
@@ -327,7 +327,7 @@ func (c *class) numberType(number int32) kind.TypeEstimate {
 	if c.known.name == timestampType && number == 2 {
 		return kind.TypeEstimate{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), Settle: "a time that is no whole second"}
 	}
-	return kind.NumberTypeOf(f.Field, f.judgement, kind.Use{Number: number, Fresh: c.fresh()})
+	return kind.NumberType(f.Field, f.judgement, kind.Use{Number: number, Fresh: c.fresh()})
 }
 
 // Below these a field's comment says what would settle the doubt.

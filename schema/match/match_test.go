@@ -30,7 +30,7 @@ import (
 
 func load(t testing.TB, text string) *schema.Schema {
 	t.Helper()
-	s, err := schema.Load(fstest.MapFS{"a.proto": {Data: []byte("syntax = \"proto3\";\npackage a;\n" + text)}})
+	s, err := schema.Load(t.Context(), fstest.MapFS{"a.proto": {Data: []byte("syntax = \"proto3\";\npackage a;\n" + text)}})
 	if err != nil {
 		t.Fatal(err)
 	}

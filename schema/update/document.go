@@ -25,10 +25,10 @@ type edit struct {
 type document struct {
 	name, text string
 
-	// of the text; the node's offsets are of it
-	folded schema.Folded
-	node   *ast.FileNode
-	pkg    string
+	// Where an offset of the node, which is of the folded text, is in text.
+	original func(offset int) int
+	node     *ast.FileNode
+	pkg      string
 
 	// proto2, proto3 or editions
 	syntax    string
@@ -88,13 +88,13 @@ const byteOrderMark = "\ufeff"
 func parse(name, text string) (*document, error) {
 	// the parser does not count it
 	text, marked := strings.CutPrefix(text, byteOrderMark)
-	folded := schema.Fold(text)
-	node, err := parser.Parse(name, strings.NewReader(folded.Text), reporter.NewHandler(nil))
+	folded, original := schema.Fold(text)
+	node, err := parser.Parse(name, strings.NewReader(folded), reporter.NewHandler(nil))
 	if err != nil {
 		return nil, fmt.Errorf("update: %w", err)
 	}
 	d := &document{
-		name: name, text: text, folded: folded, node: node, syntax: "proto2", eol: "\n", unit: "  ",
+		name: name, text: text, original: original, node: node, syntax: "proto2", eol: "\n", unit: "  ",
 		blocks: map[string]*block{}, added: map[slot][]addition{}, marked: marked,
 	}
 	switch {
@@ -119,7 +119,7 @@ func parse(name, text string) (*document, error) {
 func (d *document) at(n ast.Node) span {
 	info := d.node.NodeInfo(n)
 	start := info.Start().Offset
-	return span{d.folded.Offset(start), d.folded.Offset(start + len(info.RawText()))}
+	return span{d.original(start), d.original(start + len(info.RawText()))}
 }
 
 func (d *document) brace(n *ast.RuneNode) int { return d.at(n).start }

@@ -227,7 +227,7 @@ func (m *merge) renameTypes(types map[protoreflect.FullName]string) {
 
 // eachFieldNode yields every field with its node, extensions among them.
 func (m *merge) eachFieldNode(yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
-	for _, f := range m.have.Files() {
+	for _, f := range m.have.Files {
 		d := m.document(f.Path())
 		if d == nil {
 			continue

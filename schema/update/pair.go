@@ -16,7 +16,7 @@ func (m *merge) pairAll() {
 	for e := range m.have.Enums() {
 		m.enums[e.FullName()] = e
 	}
-	for _, f := range m.have.Files() {
+	for _, f := range m.have.Files {
 		m.symbols(f)
 	}
 	wantEnums := map[protoreflect.FullName]protoreflect.EnumDescriptor{}

@@ -20,7 +20,7 @@ type place struct {
 func (m *merge) placeTypes() {
 	m.placed = map[protoreflect.FullName]*place{}
 	m.paths = map[string][]string{}
-	for _, f := range m.have.Files() {
+	for _, f := range m.have.Files {
 		for i := range f.Imports().Len() {
 			m.paths[f.Path()] = append(m.paths[f.Path()], f.Imports().Get(i).Path())
 		}
@@ -230,7 +230,7 @@ func (m *merge) fileFor(w protoreflect.Descriptor, user string) *document {
 		return d
 	}
 	var same []string
-	for _, f := range m.have.Files() {
+	for _, f := range m.have.Files {
 		if f.Package() == file.Package() {
 			same = append(same, f.Path())
 		}
@@ -251,7 +251,7 @@ func (m *merge) fileFor(w protoreflect.Descriptor, user string) *document {
 // alike reports whether the source has some of a package's files by their paths,
 // so that another file of its package is a new one.
 func (m *merge) alike(files []string) bool {
-	return slices.ContainsFunc(m.src.Schema.Files(), func(f protoreflect.FileDescriptor) bool { return slices.Contains(files, f.Path()) })
+	return slices.ContainsFunc(m.src.Schema.Files, func(f protoreflect.FileDescriptor) bool { return slices.Contains(files, f.Path()) })
 }
 
 // newDocument begins a file as the source has it, or beside one of that path.

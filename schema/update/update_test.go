@@ -32,7 +32,7 @@ func later(t testing.TB, r *rand.Rand, texts map[string]string) update.Source {
 		t.Fatal(err)
 	}
 	set := &descriptorpb.FileDescriptorSet{}
-	for _, f := range s.Files() {
+	for _, f := range s.Files {
 		set.File = append(set.File, mutate(r, protodesc.ToFileDescriptorProto(f)))
 	}
 	want, err := schema.FromDescriptorSet(set)

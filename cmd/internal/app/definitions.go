@@ -28,7 +28,7 @@ const NoDefinitions = "none"
 func LoadDefinitions(ctx context.Context, dir string) (*schema.Schema, error) {
 	switch dir {
 	case "":
-		s, err := schema.Load(proto.Files)
+		s, err := schema.Load(context.WithoutCancel(ctx), proto.Files)
 		if err != nil {
 			return nil, fmt.Errorf("the built-in definitions: %w", err)
 		}

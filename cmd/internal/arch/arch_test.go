@@ -170,7 +170,7 @@ var table = map[string]row{
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
 	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
 	"replay/probe/oracle": {
-		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
+		imports: []string{"captures", "decode", "replay", "schema", "replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
 		why: "the one place that knows all oracles; tests ask servers",
 	},
 	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},

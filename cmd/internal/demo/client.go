@@ -93,7 +93,7 @@ func newClient(o ClientOptions) (*client, error) {
 	if o.Prompt != "" {
 		sc.Prompt = o.Prompt
 	}
-	s, err := schema.Load(definitions.Files)
+	s, err := schema.Load(context.Background(), definitions.Files)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}

@@ -8,6 +8,7 @@
 package demo
 
 import (
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -116,7 +117,7 @@ func checksumTime(nowMS int64) string {
 // all imports, each file after those that it imports: what a client that is not
 // written in Go builds its messages from.
 func descriptorSet() ([]byte, error) {
-	s, err := schema.Load(definitions.Files)
+	s, err := schema.Load(context.Background(), definitions.Files)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
@@ -132,7 +133,7 @@ func descriptorSet() ([]byte, error) {
 		}
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
 	}
-	for _, fd := range s.Files() {
+	for _, fd := range s.Files {
 		add(fd)
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)

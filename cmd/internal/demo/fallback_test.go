@@ -237,7 +237,7 @@ func anomalies(c *conversation.Conversation) (list []string) {
 // The fallback, recorded by the proxy in each of its forms, says what one
 // stream says, and can be sent again in step.
 func TestFallbackIsOneStream(t *testing.T) {
-	s, err := schema.Load(definitions.Files)
+	s, err := schema.Load(t.Context(), definitions.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 
 // Appends that overtake each other, come twice, or pass where nobody records.
 func TestFallbackOutOfOrder(t *testing.T) {
-	s, err := schema.Load(definitions.Files)
+	s, err := schema.Load(t.Context(), definitions.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ const editedScript = `{"v":1,"answer_timeout_ms":1500,"turns":[
 	{"name":"hang","when":"hang","steps":[{"text":"Hello there.","split":[1]},{"wait":{"ms":300000}},{"turn_ended":{}}]}]}`
 
 func TestFallbackEdited(t *testing.T) {
-	s, err := schema.Load(definitions.Files)
+	s, err := schema.Load(t.Context(), definitions.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +448,7 @@ func TestFallbackEdited(t *testing.T) {
 
 // An append that the server does not take ends the replay with its word for it.
 func TestFallbackDeclined(t *testing.T) {
-	s, err := schema.Load(definitions.Files)
+	s, err := schema.Load(t.Context(), definitions.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	case o.Hex:
 		_ = hexFrame(out, w, f, view, o.All)
 	case f.Tree != nil:
-		_ = decode.RenderFields(w, view.Fields(f.Tree), decode.RenderOptions{Indent: "    "})
+		_ = Fields(w, view.Fields(f.Tree), "    ")
 		for _, in := range f.Inner {
 			innerMessage(out, w, f, &in)
 		}
@@ -84,7 +84,7 @@ func innerMessage(out *term.Output, w io.Writer, f *decode.Frame, in *decode.Inn
 		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
 		return
 	}
-	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
+	_ = Fields(w, decode.View{}.Fields(in.Tree), "      ")
 }
 
 // endOfStream writes what an end of stream or a unary error says, its details decoded.
@@ -99,7 +99,7 @@ func endOfStream(w io.Writer, end *envelope.End, v *query.Views) {
 		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
 		t := wire.Parse(d.Value, wire.Options{})
 		if len(d.Value) > 0 && t.Err() == nil {
-			_ = decode.RenderFields(w, v.FieldsOf(t, d.Type), decode.RenderOptions{Indent: "      "})
+			_ = Fields(w, v.FieldsOf(t, d.Type), "      ")
 		}
 	}
 }

@@ -30,7 +30,7 @@ func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 		if f.End != nil {
 			g.Summary.path = strings.Join(endLines(f.End), "; ")
 		} else if f.Tree != nil {
-			g.Summary = summarise(decode.TreeJSON(f.Tree, app.FrameType(defs, ex.Call, f.Dir)))
+			g.Summary = summarise(decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree))
 		}
 		if n := len(out); n > 0 && out[n-1].Arrow == g.Arrow && out[n-1].Summary.extend(&g.Summary) {
 			out[n-1].Last = g.Last

@@ -13,21 +13,21 @@ import (
 	"unwire/decode/wire"
 )
 
-// hexOptions are those of a view on stdout.
-func hexOptions(out *term.Output, all bool) decode.HexOptions {
-	return decode.HexOptions{All: all, Paint: func(p decode.Part, s string) string {
+// stdoutHex are the options of a view on stdout.
+func stdoutHex(out *term.Output, all bool) hexOptions {
+	return hexOptions{All: all, Paint: func(p bytePart, s string) string {
 		switch p {
-		case decode.PartHead:
+		case partHead:
 			return out.Cyan(s)
-		case decode.PartLength:
+		case partLength:
 			return out.Dim(s)
-		case decode.PartText:
+		case partText:
 			return out.Green(s)
-		case decode.PartNumber:
+		case partNumber:
 			return out.Yellow(s)
-		case decode.PartBytes:
+		case partBytes:
 			return out.Magenta(s)
-		case decode.PartBad:
+		case partBad:
 			return out.Red(s)
 		}
 		return s
@@ -36,49 +36,49 @@ func hexOptions(out *term.Output, all bool) decode.HexOptions {
 
 // HexDocument writes a document's bytes in one column and its fields in the next.
 func HexDocument(out *term.Output, w io.Writer, doc *text.Document, by decode.View, all bool) error {
-	o := hexOptions(out, all)
+	o := stdoutHex(out, all)
 	o.Inside = true
-	v := decode.NewHexView(w, o)
+	v := newHexView(w, o)
 	if s := doc.Source(); s != "" {
-		v.Line(out.Dim("in " + s + "; offsets are those of the bytes"))
+		v.line(out.Dim("in " + s + "; offsets are those of the bytes"))
 	}
 	var tree wire.Tree
 	err := doc.Parts(func(p text.Part) error {
 		switch {
 		case len(p.Head) > 1:
-			v.Rows(p.Off, []decode.Run{{Part: decode.PartHead, Data: p.Head[:1]}, {Part: decode.PartLength, Data: p.Head[1:]}}, p.Title)
+			v.rows(p.Off, []byteRun{{part: partHead, data: p.Head[:1]}, {part: partLength, data: p.Head[1:]}}, p.Title)
 		case len(p.Head) == 1:
-			v.Rows(p.Off, []decode.Run{{Part: decode.PartLength, Data: p.Head}}, p.Title)
+			v.rows(p.Off, []byteRun{{part: partLength, data: p.Head}}, p.Title)
 		case p.Title != "":
-			v.Line(p.Title)
+			v.line(p.Title)
 		}
 		base, body := p.DataOff, v
 		if base < 0 {
-			v.Rows(p.Off+len(p.Head), []decode.Run{{Part: decode.PartBytes, Data: p.Raw}}, "compressed")
+			v.rows(p.Off+len(p.Head), []byteRun{{part: partBytes, data: p.Raw}}, "compressed")
 			inner := o
 			inner.Indent = "  "
-			if err := v.Flush(); err != nil {
+			if err := v.flush(); err != nil {
 				return err
 			}
-			base, body = 0, decode.NewHexView(w, inner)
-			body.Line(out.Dim("decompressed, with offsets of its own:"))
+			base, body = 0, newHexView(w, inner)
+			body.line(out.Dim("decompressed, with offsets of its own:"))
 		}
 		switch {
 		case len(p.Data) == 0:
 		case p.Kind == "message":
 			tree.Reset(p.Data, wire.Options{})
-			body.Tree(&tree, by, base)
+			body.tree(&tree, by, base)
 		case p.Kind == "text":
-			body.Rows(base, []decode.Run{{Part: decode.PartText, Data: p.Data}}, out.Green(strconv.Quote(shortText(p.Data, all))))
+			body.rows(base, []byteRun{{part: partText, data: p.Data}}, out.Green(strconv.Quote(shortText(p.Data, all))))
 		default:
-			body.Rows(base, []decode.Run{{Part: decode.PartBytes, Data: p.Data}}, fmt.Sprintf("bytes[%d]", len(p.Data)))
+			body.rows(base, []byteRun{{part: partBytes, data: p.Data}}, fmt.Sprintf("bytes[%d]", len(p.Data)))
 		}
-		return body.Flush()
+		return body.flush()
 	})
 	if err != nil {
 		return err
 	}
-	return v.Flush()
+	return v.flush()
 }
 
 func shortText(data []byte, all bool) string {
@@ -91,31 +91,31 @@ func shortText(data []byte, all bool) string {
 // hexFrame writes a frame's bytes in one column and its fields in the next, then what
 // the fields contain.
 func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, all bool) error {
-	o := hexOptions(out, all)
+	o := stdoutHex(out, all)
 	o.Indent = "    "
-	v := decode.NewHexView(w, o)
+	v := newHexView(w, o)
 	switch {
 	case f.Tree == nil:
 		if len(f.Data) > 0 {
-			v.Rows(0, []decode.Run{{Part: decode.PartText, Data: f.Data}}, out.Green(strconv.Quote(shortText(f.Data, all))))
+			v.rows(0, []byteRun{{part: partText, data: f.Data}}, out.Green(strconv.Quote(shortText(f.Data, all))))
 		}
-		return v.Flush()
+		return v.flush()
 	default:
-		v.Tree(f.Tree, by, 0)
+		v.tree(f.Tree, by, 0)
 	}
-	if err := v.Flush(); err != nil {
+	if err := v.flush(); err != nil {
 		return err
 	}
 	o.Indent = "      "
 	for _, in := range f.Inner {
-		v := decode.NewHexView(w, o)
-		v.Line(out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+		v := newHexView(w, o)
+		v.line(out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
 		if in.Tree != nil {
-			v.Tree(in.Tree, decode.View{}, 0)
+			v.tree(in.Tree, decode.View{}, 0)
 		} else {
-			v.Rows(0, []decode.Run{{Part: decode.PartBytes, Data: in.Data}}, fmt.Sprintf("bytes[%d]", len(in.Data)))
+			v.rows(0, []byteRun{{part: partBytes, data: in.Data}}, fmt.Sprintf("bytes[%d]", len(in.Data)))
 		}
-		if err := v.Flush(); err != nil {
+		if err := v.flush(); err != nil {
 			return err
 		}
 	}

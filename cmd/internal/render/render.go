@@ -1,2 +1,2 @@
-// Package render prints for people: frames, hex, and the values of differences.
+// Package render prints for people: frames, fields, hex, and the values of differences.
 package render

@@ -239,18 +239,6 @@ func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
 	return false
 }
 
-// Len is how many paths there are, the root included; they count from 0.
-func (s *Shape) Len() int { return len(s.paths) }
-
-// Depth is how many numbers p has.
-func (s *Shape) Depth(p Path) int {
-	d := 0
-	for ; p > rootPath; p = s.paths[p].parent {
-		d++
-	}
-	return d
-}
-
 // String returns p as field numbers joined by dots.
 func (s *Shape) String(p Path) string {
 	if p <= rootPath {

@@ -75,7 +75,7 @@ func New(t *testing.T, o standin.Options) *Agent {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
-	s, err := schema.Load(proto.Files)
+	s, err := schema.Load(t.Context(), proto.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

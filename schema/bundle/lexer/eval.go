@@ -18,14 +18,16 @@ type evaluated struct {
 const leastEvaluated = 40
 
 // Unevaluate returns a script with the strings that it hands to eval as code in
-// their place. Nothing is evaluated.
-func Unevaluate(src []byte) ([]byte, Evaluated) {
+// their place. Nothing is evaluated. Offset returns where in src a byte of the result is:
+// what was in a string is where that string is.
+func Unevaluate(src []byte) (out []byte, offset func(off uint32) uint32) {
 	word := []byte("eval(")
+	same := func(off uint32) uint32 { return off }
 	if !bytes.Contains(src, word) {
-		return src, nil
+		return src, same
 	}
-	var list Evaluated
-	out := make([]byte, 0, len(src)+1)
+	var list []evaluated
+	out = make([]byte, 0, len(src)+1)
 	done := 0
 	for at := 0; ; {
 		i := bytes.Index(src[at:], word)
@@ -54,9 +56,9 @@ func Unevaluate(src []byte) ([]byte, Evaluated) {
 		at = done
 	}
 	if list == nil {
-		return src, nil
+		return src, same
 	}
-	return append(out, src[done:]...), list
+	return append(out, src[done:]...), func(off uint32) uint32 { return sourceOffset(list, off) }
 }
 
 // argument returns where the argument of a call of eval begins, and how many calls
@@ -92,12 +94,9 @@ func closing(src []byte, quote int) int {
 	return -1
 }
 
-// Evaluated are the scripts that were in strings of another, in order.
-type Evaluated []evaluated
-
-// Offset returns where in the source something stands: what was in a string where
-// that string does.
-func (list Evaluated) Offset(off uint32) uint32 {
+// sourceOffset returns where in the source a byte is, given the scripts that were in
+// strings of it, in order.
+func sourceOffset(list []evaluated, off uint32) uint32 {
 	i := sort.Search(len(list), func(i int) bool { return list[i].start > off }) - 1
 	if i < 0 {
 		return off

@@ -166,7 +166,7 @@ func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 }
 
 // kindOf is the kind of a declared field, in the contract's words.
-func kindOf(fd protoreflect.FieldDescriptor) infer.Kind {
+func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
 	if fd.IsList() && fd.IsPacked() {
 		return wire.KindPacked
 	}
@@ -174,7 +174,7 @@ func kindOf(fd protoreflect.FieldDescriptor) infer.Kind {
 }
 
 // elementKind is the kind of a value of the declared kind.
-func elementKind(k protoreflect.Kind) infer.Kind {
+func elementKind(k protoreflect.Kind) wire.Kind {
 	switch k {
 	case protoreflect.MessageKind:
 		return wire.KindMessage
@@ -193,7 +193,7 @@ func elementKind(k protoreflect.Kind) infer.Kind {
 }
 
 // elementOf is the kind with packing taken off.
-func elementOf(k infer.Kind, fd protoreflect.FieldDescriptor) infer.Kind {
+func elementOf(k wire.Kind, fd protoreflect.FieldDescriptor) wire.Kind {
 	if k == wire.KindPacked {
 		return elementKind(fd.Kind())
 	}

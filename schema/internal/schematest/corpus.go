@@ -425,7 +425,7 @@ func Timed(b *testing.B, f func()) float64 {
 // BuiltIn loads the reconstructed definitions of package proto.
 func BuiltIn(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.LoadFS(t.Context(), reconstructed.Files)
+	s, err := schema.Load(t.Context(), reconstructed.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func GoogleTypes() *schema.Schema {
 // SetOf returns the files of s as a descriptor set.
 func SetOf(s *schema.Schema) *descriptorpb.FileDescriptorSet {
 	set := &descriptorpb.FileDescriptorSet{}
-	for _, f := range s.Files() {
+	for _, f := range s.Files {
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
 	}
 	return set

@@ -31,7 +31,7 @@ func FromDefinitions(s *schema.Schema, partial bool) *update.Source {
 // isAligned reports whether definitions are those that align makes of joins.
 func isAligned(s *schema.Schema) bool {
 	found := false
-	for _, f := range s.Files() {
+	for _, f := range s.Files {
 		switch base := path.Base(f.Path()); {
 		case base == align.DefinitionsFile:
 			found = true

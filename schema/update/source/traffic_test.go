@@ -57,7 +57,7 @@ service Service { rpc Run(Request) returns (Answer); }
 // TestTraffic: what definitions lack is in the source, and what contradicts them is a
 // conflict of it.
 func TestTraffic(t *testing.T) {
-	have, err := schema.Load(fstest.MapFS{"a.proto": {Data: []byte(runProto)}})
+	have, err := schema.Load(t.Context(), fstest.MapFS{"a.proto": {Data: []byte(runProto)}})
 	if err != nil {
 		t.Fatal(err)
 	}

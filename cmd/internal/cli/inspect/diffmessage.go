@@ -42,14 +42,14 @@ func readMessage(ctx context.Context, a *app.App, name string) (comparedMessage,
 		if err != nil {
 			return comparedMessage{}, err
 		}
-		if as := doc.As(); as == "frames" || as == "delimited" {
+		if as := doc.As; as == "frames" || as == "delimited" {
 			frames, err := framesOf(doc)
 			if err != nil {
 				return comparedMessage{}, fmt.Errorf("%s: %w", app.InputName(name), err)
 			}
 			return comparedMessage{stream: frames, records: as == "delimited"}, nil
 		}
-		return comparedMessage{data: doc.Bytes()}, nil
+		return comparedMessage{data: doc.Data}, nil
 	}
 	store, err := app.OpenCapture(addr.File)
 	if err != nil {

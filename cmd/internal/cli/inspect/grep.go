@@ -18,6 +18,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
+	"unwire/decode/fieldpath"
 	"unwire/decode/search"
 	"unwire/proto"
 )
@@ -79,7 +80,7 @@ func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	}
 	var err error
 	if f.path != "" {
-		if q.Path, err = search.ParsePath(f.path); err != nil {
+		if q.Path, err = fieldpath.ParsePattern(f.path); err != nil {
 			return q, nil, app.Usagef("--path: %w", err)
 		}
 	}

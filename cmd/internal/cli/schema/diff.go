@@ -89,8 +89,8 @@ func checkChangesFormat(format string) error {
 // changelog prints what changed between two versions; ours are the definitions
 // that may be out of date, if there are any.
 func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f diffFlags) error {
-	sayPassed(a, old)
-	sayPassed(a, now)
+	reportOmitted(a, old)
+	reportOmitted(a, now)
 	sayUnread(a, old)
 	sayUnread(a, now)
 	changes, err := interrupt.Run(ctx, func() ([]compare.Change, error) { return compare.Diff(old, now), nil })
@@ -107,7 +107,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 			return err
 		}
 		for i := range lines {
-			lines[i].Captures = t.Touched(i)
+			lines[i].Captures = t.Touched[i]
 		}
 	}
 	if f.suite != "" {
@@ -116,7 +116,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 			return err
 		}
 		for i := range lines {
-			lines[i].Replays = t.Touched(i)
+			lines[i].Replays = t.Touched[i]
 		}
 	}
 	stale := 0
@@ -131,7 +131,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	if ours != nil && len(lines) > 0 {
 		a.Say("%s", outdatedSummary(stale))
 	}
-	if err := notRead(slices.Concat(old.Faults(), now.Faults())); err != nil {
+	if err := notRead(slices.Concat(old.Faults, now.Faults)); err != nil {
 		return err
 	}
 	if len(lines) > 0 {
@@ -156,14 +156,14 @@ func notRead(faults []*extract.Fault) error {
 
 // sayUnread says which files of shipped code were not read.
 func sayUnread(a *app.App, s *schema.Schema) {
-	for _, err := range s.Unread() {
+	for _, err := range s.Unread {
 		a.Say("unwire: not read: %s", term.Clean(err.Error()))
 	}
 }
 
-// sayPassed says which files of a tree were passed over.
-func sayPassed(a *app.App, s *schema.Schema) {
-	for _, p := range s.Passed() {
+// reportOmitted reports which files of a tree were left out.
+func reportOmitted(a *app.App, s *schema.Schema) {
+	for _, p := range s.Omitted {
 		if p.Symbol == "" {
 			a.Say("unwire: %s is passed over: it imports %s", p.File, p.Other)
 			continue

@@ -127,7 +127,7 @@ func (x *extraction) addInput(ctx context.Context, c *extract.Collector, input s
 	if err != nil {
 		return app.Fail(app.ExitInput, err, "")
 	}
-	x.faults = append(x.faults, c.Faults()...)
+	x.faults = append(x.faults, c.Faults...)
 	alone, err := extract.Merge(ctx, src)
 	if err != nil {
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", input, err), "")
@@ -158,10 +158,10 @@ func (x *extraction) sayUnresolved(u bundle.Unresolved) {
 
 // nothingLookedAt is the error where an input has no file that could hold a schema.
 func nothingLookedAt(c *extract.Collector, input string) error {
-	if c.Looked() > 0 {
+	if c.Looked > 0 {
 		return nil
 	}
-	switch n := c.Skipped(); n {
+	switch n := c.Skipped; n {
 	case 0:
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: no files in it", input), "give files, or a folder or archive of files")
 	case 1:

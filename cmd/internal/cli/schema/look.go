@@ -30,7 +30,7 @@ func (f *lookFlags) addTo(cmd *cobra.Command, json string) {
 func (f *lookFlags) load(ctx context.Context) (*schema.Schema, error) {
 	switch f.proto {
 	case "":
-		s, err := schema.LoadFS(ctx, proto.Files)
+		s, err := schema.Load(ctx, proto.Files)
 		if err != nil {
 			return nil, fmt.Errorf("the built-in definitions: %w", err)
 		}
@@ -56,7 +56,7 @@ func (f *lookFlags) complete(files bool) func(*cobra.Command, []string, string) 
 			}
 		}
 		if files {
-			for _, file := range s.Files() {
+			for _, file := range s.Files {
 				if strings.HasPrefix(file.Path(), prefix) {
 					names = append(names, file.Path()+"\tfile")
 				}

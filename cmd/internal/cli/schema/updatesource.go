@@ -148,7 +148,7 @@ func extractedSource(ctx context.Context, a *app.App, name string, f UpdateFlags
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", name, err), "")
 	}
 	if n := set.Count(); n.Messages+n.Enums+n.Services == 0 {
-		if err := notRead(c.Faults()); err != nil {
+		if err := notRead(c.Faults); err != nil {
 			return nil, err
 		}
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", name, extract.ErrNothing),
@@ -162,6 +162,6 @@ func extractedSource(ctx context.Context, a *app.App, name string, f UpdateFlags
 		return nil, err
 	}
 	// What is in a file that was not read is not gone.
-	complete := !f.Partial && len(c.Unread()) == 0
-	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: complete, Fault: notRead(c.Faults())}, nil
+	complete := !f.Partial && len(c.Unread) == 0
+	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: complete, Fault: notRead(c.Faults)}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/field"
@@ -156,14 +157,14 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 	if md = defs.FrameType(ex.Call, f.Dir); md != nil {
 		root = string(md.FullName())
 	}
-	fields := decode.TreeJSON(f.Tree, md)
+	fields := decode.View{Type: md}.Fields(f.Tree)
 	left := maxExcerptFields
 	shown := onlyFinding(fields, root, e.finding, &left)
 	if len(shown) == 0 {
 		shown = fields[:min(len(fields), maxExcerptFields)]
 	}
 	var b strings.Builder
-	if decode.RenderFields(&b, shown, decode.RenderOptions{}) == nil {
+	if render.Fields(&b, shown, "") == nil {
 		e.Text = term.CleanText(b.String())
 	}
 	deepest := shown

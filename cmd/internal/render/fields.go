@@ -1,4 +1,4 @@
-package decode
+package render
 
 import (
 	"bufio"
@@ -9,51 +9,33 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
-// RenderOptions says how Render writes. The zero value is the default.
-type RenderOptions struct {
-	// Characters of a text, bytes of other values, before they are cut; default 160,
-	// negative for all.
-	MaxText int
-
-	Indent string // in front of every line
-}
-
 const (
-	defaultMaxText = 160
+	// Characters of a text, bytes of other values, before they are cut.
+	maxText = 160
 
 	// Readings as likely as this are given without their probability.
 	surely = 0.95
 )
 
-// Render writes a tree for people, a line a field: offset, number and name,
-// kind, value, and the probability and the next best reading where it is not
-// beyond doubt. Nothing in it can control a terminal.
+// Fields writes fields for people, a line a field, with indent in front of every line:
+// offset, number and name, kind, value, and the probability and the next best reading
+// where it is not beyond doubt. Nothing in it can control a terminal.
 //
 // Shape: `0004      1 text: string "Hi"`, nested fields indented.
-func Render(w io.Writer, t *wire.Tree, md protoreflect.MessageDescriptor, o RenderOptions) error {
-	return RenderFields(w, TreeJSON(t, md), o)
-}
-
-// RenderFields is Render for a tree that TreeJSON has read.
-func RenderFields(w io.Writer, fields []*field.Field, o RenderOptions) error {
-	if o.MaxText == 0 {
-		o.MaxText = defaultMaxText
-	}
+func Fields(w io.Writer, fields []*field.Field, indent string) error {
 	b := bufio.NewWriter(w)
-	renderFields(b, fields, o, 0)
+	writeFields(b, fields, indent, 0)
 	return b.Flush()
 }
 
-func renderFields(w *bufio.Writer, fields []*field.Field, o RenderOptions, depth int) {
+func writeFields(w *bufio.Writer, fields []*field.Field, indent string, depth int) {
 	for _, f := range fields {
-		fmt.Fprintf(w, "%s%04x  %s", o.Indent, f.Off, strings.Repeat("  ", depth))
+		fmt.Fprintf(w, "%s%04x  %s", indent, f.Off, strings.Repeat("  ", depth))
 		shown := f
 		if f.Cut != nil {
 			shown = f.Cut
@@ -67,7 +49,7 @@ func renderFields(w *bufio.Writer, fields []*field.Field, o RenderOptions, depth
 			}
 			w.WriteString(": ")
 		}
-		w.WriteString(summary(shown, o))
+		w.WriteString(summary(shown, maxText))
 		w.WriteString(about(shown))
 		if f.Cut != nil {
 			w.WriteString("  (cut off)")
@@ -76,7 +58,7 @@ func renderFields(w *bufio.Writer, fields []*field.Field, o RenderOptions, depth
 			w.WriteString("  ! " + plain(f.Error))
 		}
 		w.WriteString("\n")
-		renderFields(w, shown.Fields, o, depth+1)
+		writeFields(w, shown.Fields, indent, depth+1)
 	}
 }
 
@@ -120,25 +102,26 @@ func about(f *field.Field) string {
 	return s
 }
 
-// summary is a field's type and value on one line.
-func summary(f *field.Field, o RenderOptions) string {
+// summary is a field's type and value on one line. A text is cut to limit characters,
+// any other value to limit bytes or elements; a negative limit is none.
+func summary(f *field.Field, limit int) string {
 	switch v := f.Value.(type) {
 	case string:
-		return f.Type + " " + quote(v, o.MaxText)
+		return f.Type + " " + quote(v, limit)
 	case []byte:
-		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), hexCut(v, o.MaxText))
+		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), hexCut(v, limit))
 	case []uint64:
-		return listText(f.Type, v, o)
+		return listText(f.Type, v, limit)
 	case []int64:
-		return listText(f.Type, v, o)
+		return listText(f.Type, v, limit)
 	case []bool:
-		return listText(f.Type, v, o)
+		return listText(f.Type, v, limit)
 	case []float32:
-		return listText(f.Type, v, o)
+		return listText(f.Type, v, limit)
 	case []float64:
-		return listText(f.Type, v, o)
+		return listText(f.Type, v, limit)
 	case []any:
-		return listText(f.Type, v, o)
+		return listText(f.Type, v, limit)
 	case nil:
 		return fmt.Sprintf("%s, %d bytes", f.Type, f.Off+f.Len-f.Val)
 	default:
@@ -172,8 +155,8 @@ func hexCut(b []byte, limit int) string {
 	return hex.EncodeToString(b[:limit]) + "…"
 }
 
-func listText[T any](typ string, vs []T, o RenderOptions) string {
-	return fmt.Sprintf("%s[%d] %s", typ, len(vs), listCut(vs, o.MaxText))
+func listText[T any](typ string, vs []T, limit int) string {
+	return fmt.Sprintf("%s[%d] %s", typ, len(vs), listCut(vs, limit))
 }
 
 func listCut[T any](vs []T, limit int) string {

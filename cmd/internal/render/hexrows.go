@@ -1,4 +1,4 @@
-package decode
+package render
 
 import (
 	"bufio"
@@ -7,25 +7,26 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/decode"
 	"unwire/decode/field"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
-// A Part says what bytes of a field are, and what is said about them beside.
-type Part int
+// A bytePart is what bytes of a field are.
+type bytePart int
 
 const (
-	PartHead   Part = iota // a tag, or the flags of an envelope
-	PartLength             // a length
-	PartText               // a value: text
-	PartNumber             // a number
-	PartBytes              // bytes
-	PartBad                // what does not parse
+	partHead   bytePart = iota // a tag, or the flags of an envelope
+	partLength                 // a length
+	partText                   // a value: text
+	partNumber                 // a number
+	partBytes                  // bytes
+	partBad                    // what does not parse
 )
 
-// HexOptions says how a hexView writes. The zero value is the default.
-type HexOptions struct {
+// hexOptions are the settings of a hexView. The zero value is the default.
+type hexOptions struct {
 	Columns int // bytes on a line; default 16
 
 	// Every byte of every value, and the values in full.
@@ -36,7 +37,7 @@ type HexOptions struct {
 	// Messages that values hold in hex, base64 or compressed, too.
 	Inside bool
 
-	Paint func(Part, string) string // colours; nil for none
+	Paint func(bytePart, string) string // colours; nil for none
 }
 
 const (
@@ -50,40 +51,40 @@ const (
 // field: offset, hex, what it is. Nothing in it can control a terminal.
 type hexView struct {
 	w    *bufio.Writer
-	o    HexOptions
+	o    hexOptions
 	find nested.Finder
 }
 
-// NewHexView returns a hexView that writes to w.
-func NewHexView(w io.Writer, o HexOptions) *hexView {
+// newHexView returns a hexView that writes to w.
+func newHexView(w io.Writer, o hexOptions) *hexView {
 	if o.Columns <= 0 {
 		o.Columns = defaultColumns
 	}
 	if o.Paint == nil {
-		o.Paint = func(_ Part, s string) string { return s }
+		o.Paint = func(_ bytePart, s string) string { return s }
 	}
 	return &hexView{w: bufio.NewWriter(w), o: o}
 }
 
-// Flush writes what is still held.
-func (v *hexView) Flush() error { return v.w.Flush() }
+// flush writes what is still held.
+func (v *hexView) flush() error { return v.w.Flush() }
 
-// Line writes a line about no bytes.
-func (v *hexView) Line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
+// line writes a line about no bytes.
+func (v *hexView) line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
 
-// A Run is bytes of one Part.
-type Run struct {
-	Part Part
-	Data []byte
+// A byteRun is bytes of one part.
+type byteRun struct {
+	part bytePart
+	data []byte
 }
 
-// Rows writes runs of bytes that follow each other, from offset off on, with
+// rows writes runs of bytes that follow each other, from offset off on, with
 // text beside the first line. What of the last run is more than a few lines is
 // left out, unless All was asked for.
-func (v *hexView) Rows(off int, runs []Run, text string) {
+func (v *hexView) rows(off int, runs []byteRun, text string) {
 	total := 0
 	for _, r := range runs {
-		total += len(r.Data)
+		total += len(r.data)
 	}
 	most := total
 	if !v.o.All && total > maxHexLines*v.o.Columns {
@@ -94,14 +95,14 @@ func (v *hexView) Rows(off int, runs []Run, text string) {
 		fmt.Fprintf(v.w, "%s%08x  ", v.o.Indent, off+at)
 		n := 0
 		for n < v.o.Columns && at < most {
-			for done == len(runs[run].Data) {
+			for done == len(runs[run].data) {
 				run, done = run+1, 0
 			}
-			k := min(len(runs[run].Data)-done, v.o.Columns-n, most-at)
+			k := min(len(runs[run].data)-done, v.o.Columns-n, most-at)
 			if n > 0 {
 				v.w.WriteByte(' ')
 			}
-			v.w.WriteString(v.o.Paint(runs[run].Part, hexBytes(runs[run].Data[done:done+k])))
+			v.w.WriteString(v.o.Paint(runs[run].part, hexBytes(runs[run].data[done:done+k])))
 			n, at, done = n+k, at+k, done+k
 		}
 		if first && text != "" {
@@ -110,7 +111,7 @@ func (v *hexView) Rows(off int, runs []Run, text string) {
 		v.w.WriteByte('\n')
 	}
 	if most < total {
-		v.Line(fmt.Sprintf("          … %d more bytes (--all)", total-most))
+		v.line(fmt.Sprintf("          … %d more bytes (--all)", total-most))
 	}
 }
 
@@ -127,8 +128,8 @@ func hexBytes(b []byte) string {
 	return string(out)
 }
 
-// Tree writes a tree, read as by has it, whose bytes begin at offset base.
-func (v *hexView) Tree(t *wire.Tree, by View, base int) {
+// tree writes a tree, read as by has it, whose bytes begin at offset base.
+func (v *hexView) tree(t *wire.Tree, by decode.View, base int) {
 	v.fields(t, 0, by.Fields(t), base, 0)
 }
 
@@ -148,23 +149,23 @@ func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) 
 	}
 	part := partOf(n.Type, f)
 	text := strings.Repeat("  ", depth) + v.label(f, part)
-	runs := []Run{{PartHead, t.Data[n.Off:n.Tag]}, {PartLength, t.Data[n.Tag:n.Val]}}
+	runs := []byteRun{{partHead, t.Data[n.Off:n.Tag]}, {partLength, t.Data[n.Tag:n.Val]}}
 	if f.Fields == nil {
 		if n.Type == wire.Garbage {
-			runs = []Run{{PartBad, t.Data[n.Off:n.End]}}
+			runs = []byteRun{{partBad, t.Data[n.Off:n.End]}}
 		} else {
-			runs = append(runs, Run{part, t.Data[n.Val:n.End]})
+			runs = append(runs, byteRun{part, t.Data[n.Val:n.End]})
 		}
-		v.Rows(base+n.Off, runs, text)
-		if v.o.Inside && (part == PartText || part == PartBytes) {
+		v.rows(base+n.Off, runs, text)
+		if v.o.Inside && (part == partText || part == partBytes) {
 			v.inside(t.Payload(c))
 		}
 		return
 	}
-	v.Rows(base+n.Off, runs, text)
+	v.rows(base+n.Off, runs, text)
 	v.fields(t, c, f.Fields, base, depth+1)
 	if end := t.EndTag(c); end < n.End {
-		v.Rows(base+end, []Run{{PartHead, t.Data[end:n.End]}}, strings.Repeat("  ", depth)+v.o.Paint(PartHead, "end of "+strconv.FormatUint(f.N, 10)))
+		v.rows(base+end, []byteRun{{partHead, t.Data[end:n.End]}}, strings.Repeat("  ", depth)+v.o.Paint(partHead, "end of "+strconv.FormatUint(f.N, 10)))
 	}
 }
 
@@ -173,13 +174,13 @@ func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	_, tag := wire.ConsumeVarint(data)
 	head := f.Cut.Val - f.Cut.Off
 	part := partOf(wire.Len, f.Cut)
-	runs := []Run{{PartHead, data[:tag]}, {PartLength, data[tag:head]}}
-	text := strings.Repeat("  ", depth) + v.label(f.Cut, part) + "  " + v.o.Paint(PartBad, "! "+plain(f.Error))
+	runs := []byteRun{{partHead, data[:tag]}, {partLength, data[tag:head]}}
+	text := strings.Repeat("  ", depth) + v.label(f.Cut, part) + "  " + v.o.Paint(partBad, "! "+plain(f.Error))
 	if f.Cut.Fields == nil {
-		v.Rows(off, append(runs, Run{part, data[head:]}), text)
+		v.rows(off, append(runs, byteRun{part, data[head:]}), text)
 		return
 	}
-	v.Rows(off, runs, text)
+	v.rows(off, runs, text)
 	v.fields(wire.Parse(data[head:], wire.Options{}), 0, f.Cut.Fields, off+head, depth+1)
 }
 
@@ -192,49 +193,49 @@ func (v *hexView) inside(data []byte) {
 	sub := &hexView{w: v.w, o: v.o, find: v.find}
 	sub.o.Indent += "    "
 	sub.o.Inside = len(sub.o.Indent) <= maxInsideIndent
-	sub.Line(fmt.Sprintf("%s of a message of %d bytes, with offsets of its own:", c.Encoding, len(c.Data)))
-	sub.Tree(c.Tree, View{}, 0)
+	sub.line(fmt.Sprintf("%s of a message of %d bytes, with offsets of its own:", c.Encoding, len(c.Data)))
+	sub.tree(c.Tree, decode.View{}, 0)
 	v.find = sub.find
 }
 
-func partOf(typ wire.Type, f *field.Field) Part {
+func partOf(typ wire.Type, f *field.Field) bytePart {
 	switch {
 	case typ == wire.Garbage:
-		return PartBad
+		return partBad
 	case typ != wire.Len && typ != wire.StartGroup, f.Kind == string(wire.KindPacked):
-		return PartNumber
+		return partNumber
 	case f.Kind == string(wire.KindString):
-		return PartText
+		return partText
 	}
-	return PartBytes
+	return partBytes
 }
 
 // label is what stands beside a field's bytes.
-func (v *hexView) label(f *field.Field, part Part) string {
+func (v *hexView) label(f *field.Field, part bytePart) string {
 	limit := 60
 	if v.o.All {
 		limit = -1
 	}
 	head := "garbage"
-	if part != PartBad {
+	if part != partBad {
 		head = strconv.FormatUint(f.N, 10)
 		if f.Name != "" {
 			head += " " + f.Name
 		}
 		head += ":"
 	}
-	value := summary(f, RenderOptions{MaxText: limit})
-	if f.Fields == nil && part == PartBytes || part == PartBad {
+	value := summary(f, limit)
+	if f.Fields == nil && part == partBytes || part == partBad {
 		// They stand beside it.
 		value = fmt.Sprintf("%s[%d]", f.Type, f.Off+f.Len-f.Val)
 	}
 	if f.Fields != nil {
-		part = PartLength
+		part = partLength
 	}
-	s := v.o.Paint(PartHead, head) + " " + v.o.Paint(part, value)
+	s := v.o.Paint(partHead, head) + " " + v.o.Paint(part, value)
 	s += about(f)
 	if f.Error != "" {
-		s += "  " + v.o.Paint(PartBad, "! "+plain(f.Error))
+		s += "  " + v.o.Paint(partBad, "! "+plain(f.Error))
 	}
 	return s
 }
