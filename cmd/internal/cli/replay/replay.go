@@ -16,9 +16,9 @@ import (
 
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/cli/inspect"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay"
@@ -310,9 +310,11 @@ func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
 		fmt.Fprintf(a.Out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 	if len(r.Diff) > 0 {
-		if _, err := inspect.PrintChanges(a, []inspect.ChangeGroup{{Changes: r.Diff}}, inspect.DiffFlags{Format: "tsv", All: f.all}); err != nil {
+		changes := []query.Comparison{{Changes: r.Diff}}
+		if err := render.Differences(a.Out, changes, render.DiffOptions{Format: "tsv", All: f.all}); err != nil {
 			return err
 		}
+		a.Say("%s", render.DifferenceCount(changes))
 	}
 	if r.Exchange != 0 {
 		a.Say("the answer is %s#%d", f.out, r.Exchange)

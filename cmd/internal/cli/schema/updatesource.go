@@ -135,20 +135,16 @@ func reportSource(a *app.App, have *schema.Schema, name string, data []byte) (*u
 
 // extractedSource is what shipped code holds.
 func extractedSource(ctx context.Context, a *app.App, name string, f UpdateFlags) (*update.Source, error) {
-	c := extract.NewCollector(name, extract.Formats())
-	if err := c.AddPath(ctx, name); err != nil {
-		return nil, app.Fail(app.ExitInput, err, "")
-	}
-	found, err := c.Source(ctx)
+	found, err := extract.Read(ctx, name, nil)
 	if err != nil {
-		return nil, err
+		return nil, app.Fail(app.ExitInput, err, "")
 	}
 	set, err := extract.Merge(ctx, found)
 	if err != nil {
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", name, err), "")
 	}
 	if n := set.Count(); n.Messages+n.Enums+n.Services == 0 {
-		if err := notRead(c.Faults); err != nil {
+		if err := notRead(found.Faults); err != nil {
 			return nil, err
 		}
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", name, extract.ErrNothing),
@@ -162,6 +158,6 @@ func extractedSource(ctx context.Context, a *app.App, name string, f UpdateFlags
 		return nil, err
 	}
 	// What is in a file that was not read is not gone.
-	complete := !f.Partial && len(c.Unread) == 0
-	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: complete, Fault: notRead(c.Faults)}, nil
+	complete := !f.Partial && len(found.Unread) == 0
+	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: complete, Fault: notRead(found.Faults)}, nil
 }
