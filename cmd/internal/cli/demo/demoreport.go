@@ -308,7 +308,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 			Changes: replay.Changes{To: to, Edits: edits},
 			Options: replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true},
 		}
-		plan, err := settings.Plan(ctx, r.store, r.stream.ID)
+		plan, err := r.store.Plan(ctx, r.stream.ID, settings.Changes, settings.Options, false)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,11 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlag
 	if err := sendFirst(ctx, a, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
-	plan, err := opts.learnAndPlan(ctx, store, addr.Exchange, f.learn && !f.dryRun)
+	learn := f.learn && !f.dryRun
+	plan, err := store.Plan(ctx, addr.Exchange, opts.Changes, opts.Options, learn)
+	if err != nil && learn {
+		return Refusal(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -183,29 +187,6 @@ func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64)
 type ReplaySettings struct {
 	replay.Changes
 	replay.Options
-}
-
-// Plan reads an exchange and plans to send it again.
-func (s *ReplaySettings) Plan(ctx context.Context, store *query.Capture, id int64) (*replay.Plan, error) {
-	request, err := replay.NewRequest(ctx, store, id, s.Changes)
-	if err != nil {
-		return nil, err
-	}
-	return request.Plan(ctx, s.Options)
-}
-
-// learnAndPlan is plan; with learn, the unedited request is sent first.
-func (s *ReplaySettings) learnAndPlan(ctx context.Context, store *query.Capture, id int64, learn bool) (*replay.Plan, error) {
-	request, err := replay.NewRequest(ctx, store, id, s.Changes)
-	if err != nil {
-		return nil, err
-	}
-	if learn {
-		if s.Lesson, err = replay.Learn(ctx, request, s.Options, nil); err != nil {
-			return nil, Refusal(err)
-		}
-	}
-	return request.Plan(ctx, s.Options)
 }
 
 func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
