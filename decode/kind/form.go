@@ -103,8 +103,6 @@ func uuid(b []byte) (Form, bool) {
 	return Form{Name: "uuid"}, true
 }
 
-func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
-
 // date is for RFC 3339 and ISO 8601's calendar dates.
 func date(b []byte) (Form, bool) {
 	if len(b) < 10 || len(b) > 40 || b[4] != '-' || b[7] != '-' || !isDigit(b[0]) {

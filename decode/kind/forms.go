@@ -101,7 +101,12 @@ func (f *Forms) valid(n int64) bool {
 			return false
 		}
 	}
-	return countsValid(f.UUID, f.URL, f.JSON, f.Time) && f.UUID+f.URL+f.JSON+f.Time <= n && f.files() <= n
+	for _, count := range [...]int64{f.UUID, f.URL, f.JSON, f.Time} {
+		if count < 0 || count > n {
+			return false
+		}
+	}
+	return f.UUID+f.URL+f.JSON+f.Time <= n && f.files() <= n
 }
 
 // Of names the form that all of n payloads have, or returns "".

@@ -169,20 +169,6 @@ func logSum(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// timeUnit names the unit in which v is a time between 2001 and 2065, or "".
-func timeUnit(v uint64) string {
-	const from, to = 1e9, 3e9
-	for _, u := range [...]struct {
-		name string
-		per  uint64
-	}{{"timestamp-s", 1}, {"timestamp-ms", 1e3}, {"timestamp-us", 1e6}, {"timestamp-ns", 1e9}} {
-		if v >= from*u.per && v < to*u.per {
-			return u.name
-		}
-	}
-	return ""
-}
-
 // fixedScalars weighs the types of fixed values of so many bits.
 func fixedScalars(s *fixeds, width int) []scalar {
 	names := [...]string{"float", "fixed32", "sfixed32"}

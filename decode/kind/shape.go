@@ -2,7 +2,6 @@ package kind
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -48,28 +47,6 @@ func (r *Reader) Remark(i int32, is wire.Kind, typ string) Remark {
 		}
 	}
 	return Remark{}
-}
-
-// timeNote is the time that a number is.
-func timeNote(v uint64, unit string) string {
-	if v > math.MaxInt64 {
-		return ""
-	}
-	var at time.Time
-	switch s := int64(v); unit {
-	case "timestamp-ms":
-		at = time.UnixMilli(s)
-	case "timestamp-us":
-		at = time.UnixMicro(s)
-	case "timestamp-ns":
-		at = time.Unix(0, s)
-	default:
-		if s > math.MaxInt32*100 {
-			return ""
-		}
-		at = time.Unix(s, 0)
-	}
-	return utc(at)
 }
 
 const (
