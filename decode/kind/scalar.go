@@ -3,6 +3,7 @@ package kind
 import (
 	"math"
 
+	"unwire/decode/value"
 	"unwire/decode/wire"
 )
 
@@ -100,7 +101,7 @@ func varintScalars(s *Varints) []scalar {
 	}
 	add("uint64", oddsUint, 0, "never negative")
 	add("sint64", oddsZigzag, zigzag, "parity of the values")
-	if unit := timeUnit(s.Min); unit != "" && unit == timeUnit(s.Max) {
+	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) {
 		w := 5.0
 		if unit == "timestamp-s" {
 			w = 2.6
@@ -188,7 +189,7 @@ func fixedScalars(s *fixeds, width int) []scalar {
 		signed = 3
 	}
 	list = append(list, scalar{names[2], signed, []Feature{{"values close below zero", signed}}})
-	if unit := timeUnit(s.Min); unit != "" && unit == timeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
+	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
 		w := 2.0
 		if unit == "timestamp-s" && width == 64 {
 			w = 0.5

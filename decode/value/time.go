@@ -1,12 +1,12 @@
-package kind
+package value
 
 import (
 	"math"
 	"time"
 )
 
-// timeUnit names the unit in which v is a time between 2001 and 2065, or "".
-func timeUnit(v uint64) string {
+// TimeUnit names the unit in which v is a time between 2001 and 2065, or "".
+func TimeUnit(v uint64) string {
 	const from, to = 1e9, 3e9
 	for _, u := range [...]struct {
 		name string
@@ -19,8 +19,8 @@ func timeUnit(v uint64) string {
 	return ""
 }
 
-// timeNote is the time that a number is.
-func timeNote(v uint64, unit string) string {
+// TimeNote is the time that a number is.
+func TimeNote(v uint64, unit string) string {
 	if v > math.MaxInt64 {
 		return ""
 	}
@@ -38,8 +38,8 @@ func timeNote(v uint64, unit string) string {
 		}
 		at = time.Unix(s, 0)
 	}
-	return utc(at)
+	return FormatTime(at)
 }
 
-// utc writes a time as RFC 3339 does, in UTC.
-func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
+// FormatTime writes a time as RFC 3339 does, in UTC.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
