@@ -144,11 +144,14 @@ var table = map[string]row{
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
 	"schema/update/source": {
-		imports: []string{"captures/profile", "schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "decode/conversation", "captures"},
+		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},
-		why:     "makes what an update is made from of traffic, evidence and joins",
+		why:     "loads what an update is made from: definitions, traffic, evidence, joins, shipped code",
 	},
-	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"schema/update": {
+		imports: []string{"schema", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/jsonname"},
+		why:     "edits text by what two schemas say; a source has the files of shipped code that were not read",
+	},
 	"replay": {
 		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",
