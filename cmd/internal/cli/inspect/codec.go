@@ -20,6 +20,7 @@ import (
 	"unwire/decode/fieldpath"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -168,7 +169,7 @@ func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescripto
 	}
 	if s == nil || s.Message(f.typeName) == nil {
 		return nil, app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", f.typeName),
-			"names are full: package.Message, as in agent.v1.AgentClientMessage")
+			"names are full: package.Message, as in "+proto.AgentPackage+".AgentClientMessage")
 	}
 	return s.Message(f.typeName), nil
 }
