@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
@@ -21,7 +20,7 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 	l.Profile, l.ReadFile, l.OnExchange = proto.Profile(), a.ReadInput, a.Remark
 	l.OnRemark = func(r source.Remark) { a.Say("unwire: %s", schematext.SourceRemark(r)) }
 	l.WithCapture = func(input string, do func(src captures.Capture, file string, exchange int64, part bool) error) error {
-		return withCapture(input, func(c *store.Store, at query.Address) error { return do(c, at.File, at.Exchange, at.Part) })
+		return withCapture(input, func(c *query.Capture, at query.Address) error { return do(c, at.File, at.Exchange, at.Part) })
 	}
 
 	file := input
