@@ -26,7 +26,7 @@ func FitDocument(doc *text.Document, choices []kind.Choice) ([]Misfit, error) {
 			if fits[i] {
 				continue
 			}
-			here, unfit := Fits(t, c)
+			here, unfit := fitMessage(t, c)
 			has[i], fits[i] = has[i] || here, here && unfit == nil
 			if why[i] == nil {
 				why[i] = unfit
