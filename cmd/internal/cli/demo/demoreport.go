@@ -14,6 +14,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -319,7 +320,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		if edits == nil {
 			name = "unedited  "
 		}
-		r.line(r.app.Out, name+replaycmd.ComparisonLine(result))
+		r.line(r.app.Out, name+replaytext.Comparison(result))
 		if edits != nil {
 			r.changes(result.Diff)
 		}

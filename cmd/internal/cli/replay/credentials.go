@@ -16,7 +16,7 @@ import (
 	"unwire/captures/profile"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/term"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/proto"
 	"unwire/replay/credential"
 )
@@ -75,19 +75,7 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 			}
 		}
 	} else {
-		rows := make([][]string, len(lines))
-		for i, l := range lines {
-			state := l.State
-			if l.Error != "" {
-				state += ": " + l.Error
-			}
-			hosts := "loopback, " + strings.Join(l.Hosts, ", ")
-			if len(l.Hosts) == 0 {
-				hosts = "loopback, and --allow-host with --live"
-			}
-			rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
-		}
-		if err := a.Out.Wide([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
+		if err := replaytext.Credentials(a.Out, lines); err != nil {
 			return err
 		}
 	}

@@ -2,12 +2,10 @@ package replaycmd
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
@@ -183,26 +182,26 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 
 // verifyMethods verifies the methods and prints what came of each.
 func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, methods *oracle.Methods, o oracle.MethodsOptions, f *verifyFlags) error {
-	rows := [][]string{}
+	var list []*probe.Verification
 	o.Planned = func(p *oracle.VerifyPlan) error {
 		switch {
 		case f.dryRun && f.json:
 			return a.Print(&contract.VerifyPlan{VerifyPlan: p})
 		case f.dryRun:
-			printVerifyPlan(a.Out, p)
+			replaytext.VerifyPlan(a.Out, p)
 		case p.Live:
-			printVerifyPlan(a.Err, p)
+			replaytext.VerifyPlan(a.Err, p)
 		}
 		return nil
 	}
 	o.Verified = func(v *probe.Verification) error {
-		rows = append(rows, verifyRows(v, f.all)...)
+		list = append(list, v)
 		if f.json {
 			if err := a.Print(&contract.Verification{Verification: v}); err != nil {
 				return err
 			}
 		}
-		sayVerified(a, v)
+		replaytext.Verified(a.Err, v)
 		return nil
 	}
 	o.Skipped = func(method, why string) {
@@ -213,8 +212,8 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 	if err != nil {
 		return Refusal(err)
 	}
-	if len(rows) > 0 && !f.json {
-		if err := a.Out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows); err != nil {
+	if !f.json {
+		if err := replaytext.Verifications(a.Out, list, f.all); err != nil {
 			return err
 		}
 	}
@@ -225,84 +224,6 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 		return app.Fail(app.ExitFinding, errors.New("no server said anything of its parser"), "")
 	}
 	return nil
-}
-
-func orText(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-// shownBody is how many bytes of a plan's message are shown.
-const shownBody = 4 << 10
-
-func printVerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
-	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
-	for _, h := range p.Headers {
-		fmt.Fprintf(out, "  %s\n", term.Clean(h))
-	}
-	fmt.Fprintf(out, "%s of %s; at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
-	if p.Rate > 0 {
-		fmt.Fprintf(out, ", %g a second", p.Rate)
-	}
-	fmt.Fprintf(out, "\nthe first message, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
-	if len(p.Body) > shownBody {
-		fmt.Fprintf(out, "and %s more: --dry-run --json has all\n", app.Counted(len(p.Body)-shownBody, "byte"))
-	}
-	for _, s := range p.Steps {
-		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
-	}
-	for _, e := range p.Effects {
-		fmt.Fprintf(out, "effects: %s\n", e)
-	}
-}
-
-// verifyRows are the rows of a method; what was said of confirmed fields is cut
-// short, unless all is wanted.
-func verifyRows(v *probe.Verification, all bool) [][]string {
-	rows := [][]string{}
-	for i := range v.Claims {
-		c := &v.Claims[i]
-		said := ""
-		if len(c.Said) > 0 {
-			said = term.Clean(c.Said[len(c.Said)-1])
-		}
-		switch {
-		case all:
-			said = term.Clean(strings.Join(c.Said, "; "))
-		case c.Verdict == probe.Confirmed:
-			said = term.Cut(said, 60)
-		default:
-			said = term.Cut(said, 160)
-		}
-		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
-		if c.Open != "" {
-			concluded += "; open: " + c.Open
-		}
-		if c.Label == "map" {
-			label = ""
-		}
-		rows = append(rows, []string{
-			term.Clean(v.Method[strings.LastIndexByte(v.Method, '/')+1:]), c.Path, term.Clean(c.Message + "." + c.Name), term.Clean(label + c.Type),
-			string(c.Verdict), term.Clean(concluded), said,
-		})
-	}
-	return rows
-}
-
-func sayVerified(a *app.App, v *probe.Verification) {
-	a.Say("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
-	for _, n := range v.Notes {
-		a.Say("%s", term.Clean(n))
-	}
-	if v.Stopped != "" {
-		a.Say("unwire: error: %s", term.Clean(v.Stopped))
-		if hint := ResultHint(v.Reason, ""); hint != "" {
-			a.Say("unwire: hint: %s", hint)
-		}
-	}
 }
 
 // Refusal gives a target that may not be sent to its exit status.
