@@ -293,12 +293,12 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	credentials, err := credential.Load("", func(name string) string {
+	credentials, err := credential.Resolver{Getenv: func(name string) string {
 		if name == credential.EnvToken {
 			return r.server.token
 		}
 		return ""
-	})
+	}}.Load("")
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 		if o.To == nil || o.Method == "" {
 			return nil, app.Fail(app.ExitUsage, errors.New("what is to be asked?"), "give --to URL and --method /pkg.Service/Method, or --from F.uwc#ID")
 		}
-		if value, ok := reach.Credentials.Authorization(); ok {
+		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
 		}
 	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {

@@ -116,14 +116,14 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 		if !t.Expires.IsZero() {
 			line.Expires = t.Expires.Format(time.RFC3339)
 		}
-		if left := t.Expires.Sub(now); c.Stale(now) && left > 0 {
+		if left := t.Expires.Sub(now); t.IsStale(now) && left > 0 {
 			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; it is refused below a minute", int(left.Seconds()))
-		} else if c.Stale(now) {
+		} else if t.IsStale(now) {
 			line.State = stateExpired
 		}
 		lines = append(lines, line)
 	}
-	if from, ok := c.HasKey(); ok {
+	if _, from, ok := c.Find(credential.EnvAPIKey); ok {
 		key := contract.Credential{Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
 		lines = append(lines, key)
 	}
@@ -170,5 +170,5 @@ func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
 		return nil, err
 	}
 	p := proto.Profile()
-	return p.Agent(base, p.IsPrivate(ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader))), nil
+	return p.Agent(base, ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader)), nil
 }

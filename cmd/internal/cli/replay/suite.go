@@ -193,9 +193,9 @@ func startStandin(a *app.App, script []byte, opts *ReplaySettings, credentials s
 	if err == nil {
 		opts.OmitSecrets = true
 		// No secret of the user goes to a server that takes any.
-		opts.Credentials, err = credential.Load(credentials, func(name string) string {
+		opts.Credentials, err = credential.Resolver{Getenv: func(name string) string {
 			return map[string]string{credential.EnvToken: suiteToken}[name]
-		})
+		}}.Load("file:" + credentials)
 	}
 	if err != nil {
 		stop()
