@@ -19,7 +19,7 @@ func TestAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Agent(u, p.IsPrivate(c.ghost)).String(); got != c.want {
+		if got := p.Agent(u, c.ghost).String(); got != c.want {
 			t.Errorf("%s with %q: %s, not %s", c.backend, c.ghost, got, c.want)
 		}
 	}

@@ -59,7 +59,7 @@ func BenchmarkReplay(b *testing.B) {
 
 // bareCall sends what a plan would by net/http alone.
 func bareCall(l *lab, p *Plan, headers captures.Headers, body []byte) {
-	tr := outbound.New(p.url, true, p.o.Policy)
+	tr := outbound.New(p.url.Scheme, "2", p.isLocal(), true, p.o.Policy)
 	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(l.Context(), p.shown.Method, p.url.String(), bytes.NewReader(body))
 	if err != nil {

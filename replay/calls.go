@@ -138,8 +138,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		return nil, nil, 0, err
 	}
 	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.shown.Effects}
-	request.Summarize(data)
-	entry, err := s.p.o.Pace.Note(request)
+	entry, err := s.p.o.Pace.Note(request, data)
 	if err != nil {
 		return nil, nil, 0, err
 	}

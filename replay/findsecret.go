@@ -36,12 +36,9 @@ type givenSecret struct {
 // findHeaderSecret finds a redacted header's secret among the credentials: by the
 // header's name, by the part that completes a made value, or by the placeholder's tag.
 func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
-	g := givenSecret{names: credential.HeaderNames(name)}
-	g.value, g.from, g.ok = p.o.Credentials.Find(g.names...)
-	switch part := p.partOf(name); {
-	case g.ok && name == "authorization":
-		g.value = credential.WithScheme(g.value, h.Value)
-	case !g.ok && part != "":
+	var g givenSecret
+	g.value, g.from, g.names, g.ok = p.o.Credentials.Header(name, h.Value)
+	if part := p.partOf(name); !g.ok && part != "" {
 		g.names = append(g.names, part)
 		if g.part, g.from, g.ok = p.o.Credentials.Find(part); g.ok {
 			p.secrets = append(p.secrets, g.part)
@@ -56,6 +53,12 @@ func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
 		}
 	}
 	return g
+}
+
+// isChecksum reports whether a header, in lower case, is the one that the profile has
+// computed anew.
+func (p *planner) isChecksum(name string) bool {
+	return p.captured.Profile != nil && name == p.captured.Profile.Checksum.Header
 }
 
 // headerSecret finds the value of a header that was redacted; shown stands for
@@ -76,7 +79,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	}
 
 	s := Secret{Where: "header " + name, From: from, Wants: variables(given.names), Omitted: !ok && p.o.OmitSecrets}
-	if p.captured.Profile.IsChecksum(name) && p.isLocal() {
+	if p.isLocal() && p.isChecksum(name) {
 		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
 	}
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"unwire/captures/profile"
-	"unwire/replay/credential"
 )
 
 // A HeaderMaker makes the value of a header anew for each request: a checksum of
@@ -39,13 +38,17 @@ func DefaultHeaders(p *profile.Profile) map[string]HeaderMaker {
 	return map[string]HeaderMaker{p.Checksum.Header: checksumMaker{p.Checksum}}
 }
 
+// envMachineID is the environment variable with the part of a checksum that tells the
+// machine.
+const envMachineID = "UNWIRE_MACHINE_ID"
+
 // A checksumMaker computes what of a checksum depends on the time. What tells the
 // machine is kept as captured, or as given, and never invented.
 //
 // Source: RESEARCH.md#checksum
 type checksumMaker struct{ profile.Checksum }
 
-func (checksumMaker) Part() string { return credential.EnvMachineID }
+func (checksumMaker) Part() string { return envMachineID }
 
 func (m checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
 	return m.Make(c.Value, c.Part, c.Time), nil

@@ -28,9 +28,9 @@ func TestHeaderMakers(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Headers = map[string]HeaderMaker{"x-plain": signer{}, "x-api-key": signer{}, "x-new": signer{}}
 	o.OmitSecrets = true
-	credentials, err := credential.Load("", func(name string) string {
+	credentials, err := credential.Resolver{Getenv: func(name string) string {
 		return map[string]string{credential.EnvToken: "a-token", "UNWIRE_SIGNER_KEY": "the-key"}[name]
-	})
+	}}.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 	}, up([]byte("{}")))
 	for to, want := range map[string]string{"https://other.example.com": "is not sent to other.example.com", "https://127.0.0.1:1": "", "": ""} {
 		o := settings{Live: true, AllowHosts: []string{"other.example.com", "api.example.com"}, OmitSecrets: false}
-		c, err := credential.Load("", func(string) string { return "made-up" })
+		c, err := credential.Resolver{Getenv: func(string) string { return "made-up" }}.Load("")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func (p *planner) finish() error {
 	}
 	linked := false
 	for i := range p.shown.Frames {
-		linked = linked || p.shown.Frames[i].Waits()
+		linked = linked || p.shown.Frames[i].Answers != "" || len(p.shown.Frames[i].Live) > 0
 	}
 	p.whole = !linked && (len(p.shown.Frames) == 0 || !p.shown.Frames[0].framed || p.captured.RequestHeaders.Get("content-length") != "")
 	p.shown.Hold = !p.whole && (linked || p.bidirectional())

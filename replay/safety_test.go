@@ -18,12 +18,12 @@ import (
 // withToken gives a replay the secret that the captures of these tests want.
 func (l *lab) withToken(o settings) settings {
 	l.Helper()
-	c, err := credential.Load("", func(name string) string {
+	c, err := credential.Resolver{Getenv: func(name string) string {
 		if name == credential.EnvToken {
 			return "another-made-up-secret"
 		}
 		return ""
-	})
+	}}.Load("")
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -96,13 +96,13 @@ func TestCredentials(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# comment\n\nauthorization: Basic from-a-file-0123456789\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := credential.Load(file, os.Getenv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := (credential.Resolver{Getenv: os.Getenv}).Load("file:" + file); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Fatalf("a file that others can read: %v", err)
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := credential.Load(file, os.Getenv)
+	c, err := credential.Resolver{Getenv: os.Getenv}.Load("file:" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -319,8 +319,7 @@ func (p *Plan) noteRequest() (int64, error) {
 	for i := range p.shown.Frames {
 		bodies = append(bodies, p.shown.Frames[i].Data)
 	}
-	e.Summarize(bodies...)
-	return p.o.Pace.Note(e)
+	return p.o.Pace.Note(e, bodies...)
 }
 
 // noteAnswer notes what came of a request.

@@ -25,9 +25,9 @@ func newAgent(t *testing.T, o standin.Options) *agent {
 // settings are those of a request to the stand-in.
 func (a *agent) settings(edits ...string) settings {
 	a.Helper()
-	c, err := credential.Load("", func(name string) string {
+	c, err := credential.Resolver{Getenv: func(name string) string {
 		return map[string]string{credential.EnvToken: standintest.Token}[name]
-	})
+	}}.Load("")
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -307,7 +307,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err := os.WriteFile(file, []byte("UNWIRE_TOKEN=another-bearer-token-0002\nUNWIRE_QUERY_API_KEY: sk-live\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := credential.Load(file, os.Getenv)
+	c, err := credential.Resolver{Getenv: os.Getenv}.Load("file:" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestChecksumHeader(t *testing.T) {
 		RequestHeaders: captures.Headers{{Name: "x-cursor-checksum", Value: "pZGTi4-_0123456789abcdef/0123456789abcdef"}, {Name: "content-type", Value: "application/proto"}},
 	})
 	plan := func(to string, env map[string]string) *Plan {
-		c, err := credential.Load("", func(name string) string { return env[name] })
+		c, err := credential.Resolver{Getenv: func(name string) string { return env[name] }}.Load("")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func TestChecksumHeader(t *testing.T) {
 	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.shown.Refreshed) != 0 {
 		t.Errorf("%s, %v", value(p), p.shown.Refreshed)
 	}
-	p := plan(remote, map[string]string{credential.EnvMachineID: "machine"})
+	p := plan(remote, map[string]string{envMachineID: "machine"})
 	fresh := proto.Profile().Checksum.Make("", "machine", time.Now())
 	if value(p) != fresh || len(p.shown.Refreshed) != 1 || p.shown.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
 		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.shown.Refreshed, p.shown.Headers.Get("x-cursor-checksum"))

@@ -385,7 +385,7 @@ func TestInsecure(t *testing.T) {
 
 // The exchange of an API key says as well that it was not sent.
 func TestRefreshNotSent(t *testing.T) {
-	c, err := credential.Load("", func(name string) string { return map[string]string{credential.EnvAPIKey: "a-made-up-key"}[name] })
+	c, err := credential.Resolver{Getenv: func(name string) string { return map[string]string{credential.EnvAPIKey: "a-made-up-key"}[name] }}.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,21 +31,21 @@ func (p *Plan) ignore(changes []diff.Change) {
 	for i := range p.shown.Frames {
 		turns[i] = p.shown.Frames[i].Turn
 	}
-	carried := live.CarriedBy(turns)
+	isNumber, isText := live.CarriedOn(turns)
 	for i := range changes {
 		c := &changes[i]
 		if c.Ignored == "" && isSecret(c.Old, c.New) {
 			c.Ignored = ignoredSecret
 		}
 		frame, path, ok := strings.Cut(c.Path, " ")
-		if ok && c.Ignored == "" && isSameText(carried, edit.WithoutIndexes(path), c.Old, c.New) {
+		if ok && c.Ignored == "" && isSameText(isText, edit.WithoutIndexes(path), c.Old, c.New) {
 			c.Ignored = ignoredID
 		}
 		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
 			continue
 		}
 		switch path = edit.WithoutIndexes(path); {
-		case carried.IsNumber(path):
+		case isNumber(path):
 			c.Ignored = ignoredID
 		case timing.MatchString(edit.FieldName(path, p.types[captures.Down])):
 			c.Ignored = ignoredDuration
@@ -55,10 +55,10 @@ func (p *Plan) ignore(changes []diff.Change) {
 
 // isSameText reports whether two values are texts that differ in nothing but
 // parts that the client carries on.
-func isSameText(carried *live.Carried, path string, was, is any) bool {
+func isSameText(carried func(path, was, is string) bool, path string, was, is any) bool {
 	old, okOld := textOf(was)
 	now, okNow := textOf(is)
-	return okOld && okNow && carried.SameOtherwise(path, old, now)
+	return okOld && okNow && carried(path, old, now)
 }
 
 // isCount reports whether a value of a change is a number, or absent, which a

@@ -18,7 +18,7 @@ import (
 func (p *Plan) transport() *http.Transport {
 	// One message each way works on either version.
 	fallback := p.whole && p.shown.Protocol != decode.GRPC
-	t := outbound.NewVersion(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
+	t := outbound.New(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
 	t.DisableKeepAlives = p.shown.HTTP != "2" && p.split == nil
 	return t
 }

@@ -118,18 +118,13 @@ func holdsProto(ctx context.Context, dir string) bool {
 
 // loadShipped extracts the definitions of shipped code.
 func loadShipped(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
-	c := extract.NewCollector(name, extract.Formats())
-	c.OnProgress = progress
-	if err := c.AddPath(ctx, name); err != nil {
+	src, err := extract.Read(ctx, name, progress)
+	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	src, err := c.Source(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("schema: %s: %w", name, err)
-	}
 	if len(src.Files) == 0 {
-		if len(c.Faults) > 0 {
-			return nil, fmt.Errorf("schema: %w", c.Faults[0])
+		if len(src.Faults) > 0 {
+			return nil, fmt.Errorf("schema: %w", src.Faults[0])
 		}
 		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
 	}
@@ -141,7 +136,7 @@ func loadShipped(ctx context.Context, name string, progress func(extract.Progres
 	if err != nil {
 		return nil, err
 	}
-	s.Unread, s.Faults = c.Unread, c.Faults
+	s.Unread, s.Faults = src.Unread, src.Faults
 	return s, nil
 }
 

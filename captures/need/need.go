@@ -45,18 +45,25 @@ func runTrial(argv ...string) (string, error) {
 	return string(out), nil
 }
 
-// CheckProgram finds a program that the package pkg of Debian has.
-func CheckProgram(name, pkg string) (path string, err error) {
+// CheckProgram finds a program that the package pkg of Debian has. With args, it has to
+// end without an error when it is called with them.
+func CheckProgram(name, pkg string, args ...string) (path string, err error) {
 	if path, err = exec.LookPath(name); err != nil {
 		return "", fmt.Errorf("%s is not installed: install %s", name, pkg)
+	}
+	if len(args) == 0 {
+		return path, nil
+	}
+	if _, err := runTrial(append([]string{path}, args...)...); err != nil {
+		return "", fmt.Errorf("%s does not run here: install %s, or allow what it needs: %w", name, pkg, err)
 	}
 	return path, nil
 }
 
-// Program needs a program that the package pkg of Debian has.
-func Program(t testing.TB, name, pkg string) string {
+// Program needs what CheckProgram finds.
+func Program(t testing.TB, name, pkg string, args ...string) string {
 	t.Helper()
-	path, err := CheckProgram(name, pkg)
+	path, err := CheckProgram(name, pkg, args...)
 	return skipIf(t, path, err)
 }
 
@@ -125,25 +132,6 @@ func Python(t testing.TB, modules ...string) string {
 		t.Skipf("this python3 has no %s: install python3: %v", strings.Join(modules, ", "), err)
 	}
 	return path
-}
-
-// CheckRuns finds a program that ends without an error when it is called with args.
-func CheckRuns(name, pkg string, args ...string) (string, error) {
-	path, err := CheckProgram(name, pkg)
-	if err != nil {
-		return "", err
-	}
-	if _, err := runTrial(append([]string{path}, args...)...); err != nil {
-		return "", fmt.Errorf("%s does not run here: install %s, or allow what it needs: %w", name, pkg, err)
-	}
-	return path, nil
-}
-
-// Runs needs what CheckRuns finds.
-func Runs(t testing.TB, name, pkg string, args ...string) string {
-	t.Helper()
-	path, err := CheckRuns(name, pkg, args...)
-	return skipIf(t, path, err)
 }
 
 // OutputHas needs a program whose output to args has a word: of a help text, an option.

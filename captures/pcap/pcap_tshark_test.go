@@ -20,7 +20,7 @@ import (
 // stream and direction must be the same bytes.
 func TestTsharkAgrees(t *testing.T) {
 	t.Parallel()
-	tshark := need.Runs(t, "tshark", "tshark", "--version")
+	tshark := need.Program(t, "tshark", "tshark", "--version")
 	for name, version := range map[string]uint16{"tls12": tls.VersionTLS12, "tls13": tls.VersionTLS13} {
 		t.Run(name, func(t *testing.T) {
 			s, roots := startStandin(t)

@@ -26,7 +26,7 @@ import (
 // and its time.
 func TestTshark(t *testing.T) {
 	t.Parallel()
-	tshark := need.Runs(t, "tshark", "tshark", "--version")
+	tshark := need.Program(t, "tshark", "tshark", "--version")
 	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	var requests, frames []string
 	for i := range 12 {

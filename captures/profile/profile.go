@@ -191,11 +191,6 @@ func (p *Profile) IsAppend(service, rpc string) bool {
 	return p != nil && service != "" && rpc != "" && rpc == p.Split.Append.RPC
 }
 
-// IsChecksum reports whether a header, in lower case, is the one to be computed.
-func (p *Profile) IsChecksum(name string) bool {
-	return p != nil && name != "" && name == p.Checksum.Header
-}
-
 // For reports whether the clients' tokens are for a host.
 func (p *Profile) For(host string) bool {
 	if p == nil {
@@ -211,20 +206,15 @@ func (p *Profile) For(host string) bool {
 }
 
 // Agent returns where the agent's calls go that else would go to backend: a
-// server of one's own, and a staging one, stay.
-func (p *Profile) Agent(backend *url.URL, private bool) *url.URL {
+// server of one's own, and a staging one, stay. privacy is the value of PrivacyHeader:
+// what is not known asks for privacy.
+func (p *Profile) Agent(backend *url.URL, privacy string) *url.URL {
 	e, host := &p.Endpoints, backend.Hostname()
 	if host != e.Backend.Hostname() && host != e.Private.Hostname() && host != e.Shared.Hostname() {
 		return backend
 	}
-	if private {
-		return e.Private
+	if slices.ContainsFunc(e.PrivacyOff, func(off string) bool { return strings.EqualFold(privacy, off) }) {
+		return e.Shared
 	}
-	return e.Shared
-}
-
-// IsPrivate reports whether a value of PrivacyHeader asks for privacy; what is
-// not known does.
-func (p *Profile) IsPrivate(value string) bool {
-	return !slices.ContainsFunc(p.Endpoints.PrivacyOff, func(off string) bool { return strings.EqualFold(value, off) })
+	return e.Private
 }

@@ -10,16 +10,18 @@ const maxAhead = 16 << 20
 // recorded before, and returns them in their order.
 type ExchangeFilter struct {
 	bodies [2]*BodyFilter // nil: nothing is taken out
-	seq    int64          // of the next chunk that goes in
-	next   int64          // of the next that comes out
+	edits  [2][]Edit
+	at     [2]int64 // position in each direction of the next chunk that goes in
+	seq    int64    // of the next chunk that goes in
+	next   int64    // of the next that comes out
 	ahead  map[int64]*captures.Chunk
 	bytes  int64 // of ahead
 }
 
-// NewExchangeFilter returns the filter for an exchange; with a nil Redactor it
-// changes nothing.
-func NewExchangeFilter(r *Redactor, ex *captures.Exchange) *ExchangeFilter {
-	p := &ExchangeFilter{ahead: make(map[int64]*captures.Chunk)}
+// NewExchangeFilter returns the filter for an exchange, which makes the edits in its
+// directions first; with a nil Redactor it changes nothing else.
+func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *ExchangeFilter {
+	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk)}
 	if r != nil {
 		p.bodies = [2]*BodyFilter{NewBodyFilter(r, ex.RequestHeaders), NewBodyFilter(r, ex.ResponseHeaders)}
 		if to := ex.ChangedProtocol(); to != "" {
@@ -34,26 +36,28 @@ func NewExchangeFilter(r *Redactor, ex *captures.Exchange) *ExchangeFilter {
 // what is decided by then. Chunks of more than maxChunk bytes are cut.
 func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*captures.Chunk {
 	b := p.bodies[c.Dir]
-	for data := c.Data; len(data) > 0; {
+	data := editChunk(p.edits[c.Dir], p.at[c.Dir], c.Data)
+	p.at[c.Dir] += int64(len(c.Data))
+	for len(data) > 0 {
 		n := min(len(data), maxChunk)
 		part := &captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: p.seq, T: c.T, Data: data[:n]}
 		p.seq++
 		data = data[n:]
 		if b == nil {
-			p.putAside(part)
+			p.addAhead(part)
 			continue
 		}
 		b.Write(part)
-		p.putAside(b.Ready()...)
+		p.addAhead(b.Ready()...)
 	}
 	if b != nil && last {
 		b.Close(false)
-		p.putAside(b.Ready()...)
+		p.addAhead(b.Ready()...)
 	}
 	if p.bytes > maxAhead {
 		for _, b := range p.bodies {
 			b.FlushHeld()
-			p.putAside(b.Ready()...)
+			p.addAhead(b.Ready()...)
 		}
 	}
 	var out []*captures.Chunk
@@ -66,16 +70,16 @@ func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*cap
 	return out
 }
 
-func (p *ExchangeFilter) putAside(chunks ...*captures.Chunk) {
+func (p *ExchangeFilter) addAhead(chunks ...*captures.Chunk) {
 	for _, c := range chunks {
 		p.ahead[c.Seq] = c
 		p.bytes += int64(len(c.Data))
 	}
 }
 
-// EditChunk returns the data of the chunk that begins at start with its part of
+// editChunk returns the data of the chunk that begins at start with its part of
 // the edits made.
-func EditChunk(edits []Edit, start int64, data []byte) []byte {
+func editChunk(edits []Edit, start int64, data []byte) []byte {
 	p := pendingChunk{chunk: &captures.Chunk{Data: data}, start: start, end: start + int64(len(data))}
 	for _, e := range edits {
 		from, to := max(e.Start, p.start), min(e.End, p.end)

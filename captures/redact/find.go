@@ -17,7 +17,7 @@ func (r *Redactor) Find(p []byte, form bool) []Hit {
 	return hits
 }
 
-// FindURL returns the secrets that URL replaces, in order, and learns them.
+// FindURL returns the secrets that are replaced in a URL, in order, and learns them.
 func (r *Redactor) FindURL(u string) []Hit {
 	var hits []Hit
 	r.url(u, func(h Hit) { hits = append(hits, h) })

@@ -126,6 +126,6 @@ func (r *Redactor) Exchange(ex captures.Exchange) captures.Exchange {
 	for _, text := range []*string{&ex.Error, &ex.Source, &ex.Server} {
 		*text = r.String(*text)
 	}
-	ex.URL = r.URL(ex.URL)
+	ex.URL = r.redactURL(ex.URL)
 	return ex
 }

@@ -91,8 +91,8 @@ func TestConnectGet(t *testing.T) {
 		want := strings.Replace(message, secret, sameLength(r.tag(secret), len(secret)), 1)
 
 		for _, part := range []struct{ name, in, out string }{
-			{"url", u, r.URL(u)},
-			{"fragment", strings.Replace(u, "?", "#", 1), strings.Replace(r.URL(strings.Replace(u, "?", "#", 1)), "#", "?", 1)},
+			{"url", u, r.redactURL(u)},
+			{"fragment", strings.Replace(u, "?", "#", 1), strings.Replace(r.redactURL(strings.Replace(u, "?", "#", 1)), "#", "?", 1)},
 			{":path", u, r.Headers(captures.Headers{{Name: ":path", Value: u}})[0].Value},
 			{"referer", u, r.Headers(captures.Headers{{Name: "referer", Value: u}})[0].Value},
 			{"x-original-uri", u, r.Headers(captures.Headers{{Name: "X-Original-Uri", Value: u}})[0].Value},
@@ -105,8 +105,8 @@ func TestConnectGet(t *testing.T) {
 		if hits := r.FindURL(u); len(hits) != 1 || hits[0].Off < strings.Index(u, "message=") || hits[0].Off+hits[0].Len > len(u) {
 			t.Fatalf("%v in %s", hits, u)
 		}
-		if left := r.FindURL(r.URL(u)); len(left) > 0 {
-			t.Fatalf("%v is left in %s", left, r.URL(u))
+		if left := r.FindURL(r.redactURL(u)); len(left) > 0 {
+			t.Fatalf("%v is left in %s", left, r.redactURL(u))
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestHiddenParameters(t *testing.T) {
 		"userinfo in one":      "https://h/?next=" + url.QueryEscape("https://u:"+secret+"@h/"),
 	} {
 		r := New(Options{})
-		clean := r.URL(u)
+		clean := r.redactURL(u)
 		tag := "redacted-" + r.tag(secret)
 		if _, err := url.Parse(clean); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -157,7 +157,7 @@ func TestHiddenParameters(t *testing.T) {
 		"https://h/p.S/M?connect=v1&encoding=proto&base64=1&message=CgVoZWxsbw",
 		"https://h/?q=a+b%20c&path=%2Fx%2Fy&id=0123456789abcdef0123456789abcdef",
 	} {
-		if got := New(Options{}).URL(same); got != same {
+		if got := New(Options{}).redactURL(same); got != same {
 			t.Errorf("%s becomes %s", same, got)
 		}
 	}
@@ -175,11 +175,11 @@ func TestUnreadableMessage(t *testing.T) {
 		if len(hits) != 1 || hits[0].Rule != RuleUnsearched {
 			t.Errorf("%s: %v", name, hits)
 		}
-		if got := New(Options{}).URL(u); got != u {
+		if got := New(Options{}).redactURL(u); got != u {
 			t.Errorf("%s: a recorder changes it to %s", name, got)
 		}
 		r := New(Options{}).Omitting()
-		if clean := r.URL(u); !strings.Contains(clean, "message=redacted-") || len(r.FindURL(clean)) > 0 {
+		if clean := r.redactURL(u); !strings.Contains(clean, "message=redacted-") || len(r.FindURL(clean)) > 0 {
 			t.Errorf("%s: %s becomes %s", name, u, clean)
 		}
 	}

@@ -70,7 +70,7 @@ func TestURL(t *testing.T) {
 		{"http://[::1%gg?broken=%zz&token=%zz", `http://\[::1%gg\?broken=%zz&token=` + p},
 		{"", ""},
 	} {
-		if got := New(Options{}).URL(c.in); !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
+		if got := New(Options{}).redactURL(c.in); !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
 			t.Errorf("%s becomes %s", c.in, got)
 		}
 	}
@@ -199,7 +199,7 @@ func TestLearned(t *testing.T) {
 			t.Errorf("%s: String(%s) = %s", name, in, s)
 		}
 	}
-	if got := r.URL("https://h/" + secret); !strings.Contains(got, tag) {
+	if got := r.redactURL("https://h/" + secret); !strings.Contains(got, tag) {
 		t.Error(got)
 	}
 	// An answer that hands out a token teaches too.

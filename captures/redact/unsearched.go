@@ -99,7 +99,7 @@ func (b *BodyFilter) ChangeProtocol(dir captures.Direction, to string) Unsearche
 // Limits: 10,000 runs of each direction; the rest is one run then.
 // Errors: of src.
 func (r *Redactor) FindUnsearched(ctx context.Context, src captures.ChunkSource, ex *captures.Exchange) ([]Unsearched, error) {
-	p := NewExchangeFilter(r, ex)
+	p := NewExchangeFilter(r, ex, [2][]Edit{})
 	if !p.bodies[captures.Up].mayMiss() && !p.bodies[captures.Down].mayMiss() {
 		return nil, nil
 	}

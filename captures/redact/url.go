@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// URL returns u with the secrets in it replaced, and learns them: the password
+// redactURL returns u with the secrets in it replaced, and learns them: the password
 // before the host, the values of telling parameters in query and fragment, what
 // percent-encoding, base64 and compression hide in the values of others, such as
 // the message of a Connect GET, and what is known anywhere. It need not be a
 // valid URL.
-func (r *Redactor) URL(u string) string { return r.url(u, nil) }
+func (r *Redactor) redactURL(u string) string { return r.url(u, nil) }
 
 // url is URL, and reports what it replaces.
 func (r *Redactor) url(u string, report reporter) string {

@@ -55,18 +55,13 @@ func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Re
 			yield(captures.Chunk{}, err)
 			return
 		}
-		filter := redact.NewExchangeFilter(r, ex)
-		var at [2]int64
+		filter := redact.NewExchangeFilter(r, ex, edits)
 		for c, err := range s.Chunks(ctx, ex.ID, 0) {
 			if err != nil {
 				yield(captures.Chunk{}, err)
 				return
 			}
-			start := at[c.Dir]
-			at[c.Dir] += int64(len(c.Data))
-			seq := c.Seq
-			c.Data = redact.EditChunk(edits[c.Dir], start, c.Data)
-			for _, out := range filter.Write(c, maxChunk, seq == last[c.Dir]) {
+			for _, out := range filter.Write(c, maxChunk, c.Seq == last[c.Dir]) {
 				if !yield(*out, nil) {
 					return
 				}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"unwire/captures"
 	"unwire/captures/store/internal/btree"
 )
 
@@ -18,18 +19,18 @@ const (
 )
 
 // pageChunks finds the pages of some of an exchange's chunks from a sequence number on,
-// or none where it cannot.
-func (s *Store) pageChunks(ctx context.Context, id, from int64) (found btree.Run) {
+// or none where it cannot, and returns what yields them, as btree.Find does.
+func (s *Store) pageChunks(ctx context.Context, id, from int64) (each func(yield func(captures.Chunk) bool) (n int, all bool)) {
 	ctx, cancel := s.meter.bounded(ctx)
 	defer cancel()
 	conn, err := s.reader(ctx, maxHeadValue)
 	if err != nil {
-		return found
+		return noPages
 	}
 	defer func() { _ = conn.Close() }()
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return found
+		return noPages
 	}
 	defer func() { _ = tx.Rollback() }()
 
@@ -38,12 +39,15 @@ func (s *Store) pageChunks(ctx context.Context, id, from int64) (found btree.Run
 		roots = append(roots, uint32(c.small(math.MaxInt32)))
 		return true
 	}, `SELECT rootpage FROM sqlite_schema WHERE name IN ('chunks', 'chunks_exchange') ORDER BY name`); err != nil || len(roots) != 2 {
-		return found
+		return noPages
 	}
 	return btree.Find(func(numbers []uint32) (map[uint32][]byte, bool) {
 		return fetchPages(ctx, tx, numbers)
 	}, roots[0], roots[1], id, from)
 }
+
+// noPages leaves all chunks to a query.
+func noPages(func(captures.Chunk) bool) (n int, all bool) { return 0, false }
 
 // fetchPages reads pages of the file by their numbers.
 func fetchPages(ctx context.Context, tx *sql.Tx, numbers []uint32) (pages map[uint32][]byte, ok bool) {

@@ -63,7 +63,7 @@ func byQueries(t testing.TB, s *Store, id, from int64) (list []captures.Chunk) {
 // paged reads chunks from pages alone.
 func paged(s *Store, t testing.TB, id, from int64) (list []captures.Chunk, all bool) {
 	pages := s.pageChunks(t.Context(), id, from)
-	_, all = pages.Each(func(k captures.Chunk) bool {
+	_, all = pages(func(k captures.Chunk) bool {
 		list = append(list, k)
 		return true
 	})

@@ -347,7 +347,7 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[capture
 				began := time.Now()
 				pages := s.pageChunks(ctx, id, r.next)
 				r.used.time += time.Since(began)
-				n, all := pages.Each(r.give)
+				n, all := pages(r.give)
 				if r.stopped || all {
 					return
 				}

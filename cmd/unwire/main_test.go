@@ -71,8 +71,8 @@ func conditions() func(string) (bool, error) {
 		"node":   sync.OnceValue(func() bool { _, err := need.CheckNode(); return err == nil }),
 		"protoc": sync.OnceValue(func() bool { _, err := need.CheckProtoc(); return err == nil }),
 		"keyring": sync.OnceValue(func() bool {
-			_, bus := need.CheckRuns("dbus-run-session", "dbus", "--", "true")
-			_, daemon := need.CheckRuns("gnome-keyring-daemon", "gnome-keyring", "--version")
+			_, bus := need.CheckProgram("dbus-run-session", "dbus", "--", "true")
+			_, daemon := need.CheckProgram("gnome-keyring-daemon", "gnome-keyring", "--version")
 			_, tool := need.CheckProgram("secret-tool", "libsecret-tools")
 			return bus == nil && daemon == nil && tool == nil
 		}),

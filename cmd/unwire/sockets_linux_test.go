@@ -17,7 +17,7 @@ var aSocket = regexp.MustCompile(`^\d+ +(connect|sendto|sendmsg|sendmmsg)\(.*sa_
 // No packet of a replay leaves the machine unasked: the kernel is watched while
 // captures of another host are replayed in every way that is not --live.
 func TestReplaySocketsStayOnTheMachine(t *testing.T) {
-	strace := need.Runs(t, "strace", "strace", "-f", "-o", os.DevNull, "true")
+	strace := need.Program(t, "strace", "strace", "-f", "-o", os.DevNull, "true")
 	bin := unwireCommand(t)
 	s := &secretRun{t: t, bin: bin, work: t.TempDir(), ran: map[string]bool{}}
 	standin := s.start("standin", "--json")

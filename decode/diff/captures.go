@@ -74,7 +74,11 @@ func EachOfMethod(ctx context.Context, src captures.Capture, method string, do f
 // eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, src captures.Capture, do func(name string, ex *decode.Exchange)) error {
 	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
-		do(ex.CallName(), ex)
+		name := ex.Service + "/" + ex.RPC
+		if ex.Service == "" {
+			name = ex.Method + " " + ex.URL
+		}
+		do(name, ex)
 		return nil
 	})
 }

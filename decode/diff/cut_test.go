@@ -28,7 +28,7 @@ func TestCutFields(t *testing.T) {
 		{4, "change 1 a name a "},
 	} {
 		got := ""
-		for _, change := range Messages(whole, whole[:c.left], Options{}) {
+		for _, change := range compareMessages(whole, whole[:c.left], Options{}) {
 			if change.Path == "2" && c.left == 4 {
 				continue
 			}
@@ -51,7 +51,7 @@ func TestCutFieldsProperty(t *testing.T) {
 		inner := put(put(nil, 1, payload.Draw(t, "first")), 2, payload.Draw(t, "second"))
 		whole := put(put(nil, 3, inner), 4, payload.Draw(t, "third"))
 		at := rapid.IntRange(1, len(whole)-1).Draw(t, "at")
-		changes := Messages(whole, whole[:at], Options{Volatile: true})
+		changes := compareMessages(whole, whole[:at], Options{Volatile: true})
 		if Same(changes) {
 			t.Fatalf("%x and its first %d bytes are the same", whole, at)
 		}
@@ -62,7 +62,7 @@ func TestCutFieldsProperty(t *testing.T) {
 				}
 			}
 		}
-		if changes := Messages(whole[:at], whole[:at], Options{Volatile: true}); len(changes) > 0 {
+		if changes := compareMessages(whole[:at], whole[:at], Options{Volatile: true}); len(changes) > 0 {
 			t.Fatalf("%v", changes)
 		}
 	})

@@ -74,14 +74,15 @@ type Options struct {
 	Ignore []string
 	Answer bool // of exchanges, compare only what the server sent
 
-	// Records has each frame of an exchange stand for itself, as no piece of a text
-	// that comes in many.
-	Records    bool
 	MaxChanges int // changes that are returned; default 10,000
 
-	// Choices are the readings that somebody chose for fields of two messages;
+	// records has each frame of an exchange stand for itself: no text is joined over
+	// several.
+	records bool
+
+	// choices are the readings that somebody chose for fields of two messages;
 	// exchanges have their own.
-	Choices []kinds.Choice
+	choices []kinds.Choice
 }
 
 // Same reports whether no change counts: all are ignored.
@@ -104,18 +105,18 @@ func compareTrees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
 	s.Add(b)
-	s.Choose(o.Choices)
+	s.Choose(o.choices)
 	c := newComparison(o)
 	c.nodes(place{}, c.fromTree(&s, a), c.fromTree(&s, b))
 	return c.finish()
 }
 
-// Messages compares two messages given as bytes: as JSON if both are, else as
+// compareMessages compares two messages given as bytes: as JSON if both are, else as
 // protobuf.
 //
-// Limits: those of Trees; of a message of more than two million fields the rest
+// Limits: those of compareTrees; of a message of more than two million fields the rest
 // is one value.
-func Messages(a, b []byte, o Options) []Change {
+func compareMessages(a, b []byte, o Options) []Change {
 	if isJSON(a) && isJSON(b) {
 		c := newComparison(o)
 		x, okX := c.fromJSON(a)

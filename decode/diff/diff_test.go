@@ -213,7 +213,7 @@ func TestPackedNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Choices = []kinds.Choice{choice}
+			o.choices = []kinds.Choice{choice}
 		}
 		if got := lines(compareTrees(c.a.tree(), c.b.tree(), o)); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))

@@ -74,7 +74,7 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	addShapes(&s, a, dir)
 	addShapes(&s, b, dir)
 	left, right := c.items(&s, a, dir), c.items(&s, b, dir)
-	if !c.o.Records {
+	if !c.o.records {
 		left, right = c.heartbeats("@"+dir.String(), left, right)
 		left, right = c.join("@"+dir.String(), left, right)
 	}

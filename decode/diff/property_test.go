@@ -244,7 +244,7 @@ func FuzzTrees(f *testing.F) {
 			t.Fatalf("an exchange differs from itself: %q", lines(got))
 		}
 		Exchanges(ex, exchange(string(a), string(b)), Options{})
-		if got := Messages(a, a, Options{}); len(got) != 0 {
+		if got := compareMessages(a, a, Options{}); len(got) != 0 {
 			t.Fatalf("as text it differs from itself: %q", lines(got))
 		}
 		for _, v := range TreeSeries([]*wire.Tree{x, y, x}, nil) {

@@ -351,7 +351,7 @@ func installed(t *testing.T, name string) string {
 	if _, err := os.Stat(path); err != nil {
 		t.Skip("testdata/runtimes/node_modules is missing or incomplete: run 'make test-deps' (Linux on x86-64)")
 	}
-	return need.Runs(t, path, "it with 'make test-deps' (Linux on x86-64)", "--version")
+	return need.Program(t, path, "it with 'make test-deps' (Linux on x86-64)", "--version")
 }
 
 // TestNodeHook runs programs that use each of Node's clients, none of which

@@ -36,11 +36,9 @@ const (
 	// of `authorization`; "Bearer " is put before it unless it has a scheme
 	EnvToken  = "UNWIRE_TOKEN"
 	envCookie = "UNWIRE_COOKIE" // of `cookie`
-	// of the header that a profile has a checksum in: the part that tells the machine
-	EnvMachineID = "UNWIRE_MACHINE_ID"
 )
 
-// maxCredentialFile bounds the file that LoadCredentials reads.
+// maxCredentialFile bounds the file that loadFile reads.
 const maxCredentialFile = 1 << 20
 
 // headerVariable is the environment variable of a header's secret:
@@ -72,7 +70,7 @@ type Credentials struct {
 	hosts *profile.Profile // whose hosts held may go to; nil: any
 }
 
-// Load returns the secrets of an environment and, where path is not
+// loadFile returns the secrets of an environment and, where path is not
 // "", of a file, which comes first.
 //
 // Shape: a line a secret, `NAME: value` or `NAME=value`, NAME a header's or one
@@ -80,7 +78,7 @@ type Credentials struct {
 // Limits: 1 MiB.
 // Errors: the file must be readable by its owner alone (mode 0600 or less).
 // An error names the line and never its value.
-func Load(path string, getenv func(string) string) (*Credentials, error) {
+func loadFile(path string, getenv func(string) string) (*Credentials, error) {
 	c := &Credentials{lookup: getenv, path: path}
 	if path == "" {
 		return c, nil
@@ -151,8 +149,8 @@ func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	return "", "", false
 }
 
-// HeaderNames are the names under which a header's secret is looked for.
-func HeaderNames(header string) []string {
+// headerNames are the names under which a header's secret is looked for.
+func headerNames(header string) []string {
 	header = strings.ToLower(header)
 	names := []string{headerVariable(header), header}
 	switch header {
@@ -164,8 +162,8 @@ func HeaderNames(header string) []string {
 	return names
 }
 
-// WithScheme puts the captured scheme, or Bearer, before a bare token.
-func WithScheme(token, captured string) string {
+// withScheme puts the captured scheme, or Bearer, before a bare token.
+func withScheme(token, captured string) string {
 	if strings.Contains(token, " ") {
 		return token
 	}
@@ -176,11 +174,13 @@ func WithScheme(token, captured string) string {
 	return before + " " + token
 }
 
-// Authorization is the `authorization` header that the secrets hold, if any.
-func (c *Credentials) Authorization() (value string, ok bool) {
-	token, _, ok := c.Find(HeaderNames("authorization")...)
-	if !ok {
-		return "", false
+// Header finds the value of a header, whose captured value has the scheme of a bare
+// token. names are those that were looked for.
+func (c *Credentials) Header(header, captured string) (value, from string, names []string, ok bool) {
+	names = headerNames(header)
+	value, from, ok = c.Find(names...)
+	if ok && strings.EqualFold(header, "authorization") {
+		value = withScheme(value, captured)
 	}
-	return WithScheme(token, ""), true
+	return value, from, names, ok
 }

@@ -75,8 +75,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outbound.Entry) (string, error), clean func(string) string) (string, error) {
 	host := req.URL.Hostname()
 	asked := outbound.Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
-	asked.Summarize([]byte("{}"))
-	n, err := pace.Note(asked)
+	n, err := pace.Note(asked, []byte("{}"))
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +91,7 @@ func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outboun
 // exchange sends the request for a token, and fills in the entry of its answer.
 func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout time.Duration, answer *outbound.Entry) (token string, err error) {
 	local := outbound.IsLoopback(strings.ToLower(req.URL.Hostname()))
-	tr := outbound.NewVersion(req.URL.Scheme, "1.1", local, false, p)
+	tr := outbound.New(req.URL.Scheme, "1.1", local, false, p)
 	tr.DisableKeepAlives = true
 	defer tr.CloseIdleConnections()
 	var at outbound.Progress
@@ -126,10 +125,4 @@ func tokenIn(data []byte, member string) string {
 		return ""
 	}
 	return token
-}
-
-// Stale reports whether the token is there and of no more use.
-func (c *Credentials) Stale(now time.Time) bool {
-	t, _, ok := c.Token()
-	return ok && t.IsStale(now)
 }

@@ -83,8 +83,9 @@ func (r Resolver) system() system {
 // Shape: "" is the environment alone; env:NAME the variable that holds the
 // token; keyring:SERVICE/ACCOUNT an item of the system's key store that is the
 // token; a profile's name what that client has stored, which goes to its own
-// hosts and loopback only; file:PATH, or just PATH, a file as LoadCredentials
-// reads it.
+// hosts and loopback only; file:PATH, or just PATH, a file with a
+// secret on each line, `NAME: value` or `NAME=value`, NAME a header's or one of the
+// environment variables, which its owner alone can read.
 // Errors: ErrCredentials where there is no such secret.
 func (r Resolver) Load(ref string) (*Credentials, error) {
 	at := r.system()
@@ -110,7 +111,7 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	case r.Profile != nil && ref == r.Profile.Name:
 		return c, c.loadProfile(r.Profile, at)
 	default:
-		return Load(strings.TrimPrefix(ref, "file:"), at.getenv)
+		return loadFile(strings.TrimPrefix(ref, "file:"), at.getenv)
 	}
 	return c, nil
 }
@@ -151,10 +152,4 @@ func (c *Credentials) Token() (t Token, from string, ok bool) {
 	}
 	t, _ = ParseToken(secret)
 	return t, from, true
-}
-
-// HasKey reports whether there is an API key, and where it comes from.
-func (c *Credentials) HasKey() (from string, ok bool) {
-	_, from, ok = c.Find(EnvAPIKey)
-	return from, ok
 }

@@ -6,16 +6,18 @@ import (
 	"unwire/replay/edit"
 )
 
-// Carried are the places of the server's values that frames up carry on. Paths
+// carried are the places of the server's values that frames up carry on. Paths
 // are without indexes.
-type Carried struct {
+type carried struct {
 	numbers map[string]bool
 	parts   questionType
 }
 
-// CarriedBy returns the places of the values that turns carry on.
-func CarriedBy(turns []Turn) *Carried {
-	c := &Carried{numbers: map[string]bool{}, parts: questionType{parts: map[string]map[string]bool{}}}
+// CarriedOn returns what reports whether two values at a path without indexes are one
+// value of the server's that turns carry on: numbers at a place that is carried on, or
+// texts that differ in nothing but the parts that are.
+func CarriedOn(turns []Turn) (number func(path string) bool, text func(path, was, is string) bool) {
+	c := &carried{numbers: map[string]bool{}, parts: questionType{parts: map[string]map[string]bool{}}}
 	for i := range turns {
 		for _, b := range turns[i].Live {
 			switch path := edit.WithoutIndexes(b.FromPath); {
@@ -26,15 +28,12 @@ func CarriedBy(turns []Turn) *Carried {
 			}
 		}
 	}
-	return c
+	return func(path string) bool { return c.numbers[path] }, c.isSameText
 }
 
-// IsNumber reports whether the number at a path is carried on.
-func (c *Carried) IsNumber(path string) bool { return c.numbers[path] }
-
-// SameOtherwise reports whether two texts at a path differ in nothing but the
-// parts that are carried on.
-func (c *Carried) SameOtherwise(path, was, is string) bool {
+// isSameText reports whether two texts at a path differ in nothing but the parts
+// that are carried on.
+func (c *carried) isSameText(path, was, is string) bool {
 	if c.parts.parts[path] == nil {
 		return false
 	}

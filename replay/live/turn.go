@@ -13,7 +13,7 @@ type Turn struct {
 	// After is how many server frames preceded it, heartbeats left out.
 	After int `json:"after"`
 
-	// Answers is the captured frame that it waits for: "down/4".
+	// Answers is the captured frame that it waits for: "down/4"; "" for none.
 	Answers string `json:"answers,omitempty"`
 
 	Live []Binding `json:"live,omitempty"`
@@ -23,9 +23,6 @@ type Turn struct {
 
 	cause *target
 }
-
-// Waits reports whether the frame depends on what the server sends.
-func (t *Turn) Waits() bool { return t.cause != nil || len(t.Live) > 0 }
 
 // Turns returns the turn of each of the client's messages, in their order.
 func (l *Links) Turns() []Turn {

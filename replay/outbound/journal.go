@@ -157,20 +157,19 @@ func (j *Journal) write(e Entry) (int64, error) {
 	return e.N, j.f.Sync()
 }
 
-// Note appends an entry to the journal, if there is one, and returns its number.
-func (p *Pace) Note(e Entry) (int64, error) {
+// Note appends an entry to the journal, if there is one, and returns its number. Of the
+// messages that a request carries, it notes the size and the hash.
+func (p *Pace) Note(e Entry, messages ...[]byte) (int64, error) {
 	if p == nil {
 		return 0, nil
 	}
-	return p.Journal.write(e)
-}
-
-// Summarize notes the size and the hash of the messages that a request carries.
-func (e *Entry) Summarize(messages ...[]byte) {
-	sum := sha256.New()
-	for _, m := range messages {
-		e.Bytes += len(m)
-		sum.Write(m)
+	if e.Event == "request" {
+		sum := sha256.New()
+		for _, m := range messages {
+			e.Bytes += len(m)
+			sum.Write(m)
+		}
+		e.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
-	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return p.Journal.write(e)
 }

@@ -6,7 +6,7 @@
 //	if err := outbound.CheckTarget(u, policy.Live, policy.AllowHosts); err != nil {
 //		return err
 //	}
-//	resp, err := outbound.New(u, true, policy).RoundTrip(req)
+//	resp, err := outbound.New(u.Scheme, "2", false, true, policy).RoundTrip(req)
 //
 // Source: RESEARCH.md#replay
 package outbound

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -14,33 +13,13 @@ const idleTimeout = 10 * time.Second
 // HTTP/2 for a call that needs it. net/http would send it as HTTP/1.1.
 var errNoHTTP2 = errors.New("the server does not negotiate HTTP/2")
 
-// New returns a transport for requests to u: no proxy, no redirects, no
-// compression of its own, and no address that is not this machine's unless the
-// policy allows it.
-//
-// Shape: over https:// the version of HTTP is negotiated, HTTP/1.1 where http2 is
-// false; over http:// it is spoken.
-func New(u *url.URL, http2 bool, p Policy) *http.Transport {
-	live := CheckTarget(u, false, nil) != nil && CheckTarget(u, p.Live, p.AllowHosts) == nil
-	t := p.transport(live)
-	switch {
-	case !http2:
-		t.Protocols.SetHTTP1(true)
-	case u.Scheme == "http":
-		t.Protocols.SetUnencryptedHTTP2(true)
-	default:
-		t.Protocols.SetHTTP2(true)
-		t.Protocols.SetHTTP1(true)
-	}
-	return t
-}
-
-// NewVersion returns a transport as New does, that speaks one version of HTTP to
-// a URL of a scheme: "2", or else 1.1.
+// New returns a transport that speaks one version of HTTP to a URL of a scheme: "2", or
+// else 1.1. It has no proxy, follows no redirects, compresses nothing of its own, and
+// goes to no address that is not this machine's unless the policy allows it.
 //
 // Shape: local allows no address but this machine's, whatever the policy allows.
 // fallback allows HTTP/1.1 with a server that does not negotiate HTTP/2.
-func NewVersion(scheme, version string, local, fallback bool, p Policy) *http.Transport {
+func New(scheme, version string, local, fallback bool, p Policy) *http.Transport {
 	t := p.transport(p.Live && !local)
 	// of one that was in use when it should have been closed
 	t.IdleConnTimeout = idleTimeout

@@ -69,7 +69,8 @@ type Client struct {
 //
 // Errors: of options; outbound.ErrRefused; of the journal.
 func newClient(o *Options) (*Client, error) {
-	if err := o.Complete(); err != nil {
+	headers, err := o.Complete()
+	if err != nil {
 		return nil, err
 	}
 	u := *o.To
@@ -78,7 +79,7 @@ func newClient(o *Options) (*Client, error) {
 	if c.protocol == auto {
 		c.protocol = connectUnary
 	}
-	j, err := openJournal(o)
+	j, err := openJournal(o, headers)
 	c.journal = j
 	c.transport(o.HTTP2 || c.protocol == grpc || u.Scheme == "https")
 	return c, err
@@ -88,8 +89,13 @@ func (c *Client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.http, c.http2 = outbound.New(c.url, http2, c.o.Reach), http2
-	c.http.ResponseHeaderTimeout = c.o.Timeout
+	version := "1.1"
+	if http2 {
+		version = "2"
+	}
+	c.http, c.http2 = outbound.New(c.url.Scheme, version, !c.Remote, true, c.o.Reach), http2
+	// The next request may be due later than idle connections are closed.
+	c.http.ResponseHeaderTimeout, c.http.IdleConnTimeout = c.o.Timeout, 0
 }
 
 // Ask sends a message in protobuf.

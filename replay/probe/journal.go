@@ -47,8 +47,8 @@ const (
 // openJournal reads what a journal holds, and goes on behind its last whole line.
 //
 // Errors: a line that is no entry, but for the last, which a kill may have cut.
-func openJournal(o *Options) (*journal, error) {
-	j := &journal{answers: map[string]*Answer{}, target: o.To.Redacted() + o.Method, headers: o.HeaderLines()}
+func openJournal(o *Options, headers []string) (*journal, error) {
+	j := &journal{answers: map[string]*Answer{}, target: o.To.Redacted() + o.Method, headers: headers}
 	if o.Journal == nil {
 		return j, nil
 	}

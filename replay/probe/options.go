@@ -79,10 +79,11 @@ const (
 	maxDepth       = 8
 )
 
-// Complete fills in defaults, and checks what is given.
+// Complete fills in defaults, and checks what is given. It returns the headers that are
+// sent, without the values of secrets.
 //
 // Errors: what makes no sense; outbound.ErrRefused.
-func (o *Options) Complete() error {
+func (o *Options) Complete() (headers []string, err error) {
 	if len(o.Numbers) == 0 {
 		o.Numbers = Numbers{{1, defaultLast}}
 	}
@@ -97,10 +98,10 @@ func (o *Options) Complete() error {
 		o.MaxWait = defaultMaxWait
 	}
 	if err := o.check(); err != nil {
-		return err
+		return nil, err
 	}
 	o.ClientStreams = o.ClientStreams || o.definedAsStream()
-	return outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+	return o.headerLines(), outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
 }
 
 func (o *Options) check() error {
@@ -126,8 +127,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// HeaderLines are the headers that are sent, without the values of secrets.
-func (o *Options) HeaderLines() []string {
+// headerLines are the headers that are sent, without the values of secrets.
+func (o *Options) headerLines() []string {
 	lines := []string{}
 	for _, h := range o.Header {
 		switch {

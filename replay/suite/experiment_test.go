@@ -64,9 +64,9 @@ func TestSuite(t *testing.T) {
 // credentials are those that the stand-in wants.
 func credentials(t *testing.T) *credential.Credentials {
 	t.Helper()
-	c, err := credential.Load("", func(name string) string {
+	c, err := credential.Resolver{Getenv: func(name string) string {
 		return map[string]string{credential.EnvToken: standintest.Token}[name]
-	})
+	}}.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}

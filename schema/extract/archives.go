@@ -22,19 +22,19 @@ const (
 )
 
 // archives are the formats that package archive reads, by their first bytes.
-func archives() Format {
-	return Format{
+func archives() format {
+	return format{
 		Name:   "archive",
 		Max:    maxArchive,
 		Mapped: true,
 		Match:  func(_ string, head []byte) bool { return archive.Detect(head) != "" },
-		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			return c.archive(ctx, name, data)
 		},
 	}
 }
 
-func (c *Collector) archive(ctx context.Context, name string, data []byte) error {
+func (c *collector) archive(ctx context.Context, name string, data []byte) error {
 	if c.budget == nil {
 		c.budget = archive.NewBudget(int64(len(data)))
 		defer func() { c.budget = nil }()
@@ -52,7 +52,7 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 				c.progress.Member = member
 			}
 			if !c.isKnownFormat(member, head) {
-				c.Skipped++
+				c.skipped++
 				return 0
 			}
 			return min(c.limit(member, head), maxFile)
@@ -75,7 +75,7 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 
 // addMember takes a file of a folder or an archive apart. What is wrong with it does
 // not cost the others: it is listed.
-func (c *Collector) addMember(ctx context.Context, name string, data []byte) error {
+func (c *collector) addMember(ctx context.Context, name string, data []byte) error {
 	if err := c.addData(ctx, name, data); err != nil {
 		return c.recordFailure(ctx, name, err)
 	}
@@ -84,7 +84,7 @@ func (c *Collector) addMember(ctx context.Context, name string, data []byte) err
 
 // recordFailure lists what could not be read of a folder or an archive, but for what
 // ends it all.
-func (c *Collector) recordFailure(ctx context.Context, name string, err error) error {
+func (c *collector) recordFailure(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil || c.nested > 0 && errors.Is(err, archive.ErrBomb) {
 		return err
 	}
@@ -92,11 +92,11 @@ func (c *Collector) recordFailure(ctx context.Context, name string, err error) e
 	return nil
 }
 
-func (c *Collector) recordUnread(name string, err error) {
+func (c *collector) recordUnread(name string, err error) {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
-	c.Unread = append(c.Unread, err)
+	c.unread = append(c.unread, err)
 	reason := strings.TrimPrefix(err.Error(), name+": ")
 	c.addUnresolved(bundle.Unresolved{Element: path.Base(name), Place: bundle.Place{File: name}, Reason: "not read: " + reason})
 }
@@ -108,10 +108,10 @@ type Progress struct {
 	Read, Size int64  // bytes of File
 }
 
-func (c *Collector) reportProgress(read int64) {
-	if c.OnProgress != nil {
+func (c *collector) reportProgress(read int64) {
+	if c.onProgress != nil {
 		c.progress.Read = read
-		c.OnProgress(c.progress)
+		c.onProgress(c.progress)
 	}
 }
 

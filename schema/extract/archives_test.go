@@ -30,9 +30,9 @@ import (
 const script = `proto3.makeMessageType("shop.v1.Item", () => [{ no: 1, name: "name", kind: "scalar", T: 9 }]);`
 
 // found is what a collector found.
-func found(t testing.TB, c *Collector) *Source {
+func found(t testing.TB, c *collector) *Source {
 	t.Helper()
-	s, err := c.Source(t.Context())
+	s, err := c.declared(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func raw(t testing.TB, text string) string {
 
 func collected(t *testing.T, name string, data []byte) (*Source, error) {
 	t.Helper()
-	c := NewCollector(name, Formats())
+	c := newCollector(name, formats())
 	err := c.addData(context.Background(), name, data)
 	return found(t, c), err
 }
@@ -174,8 +174,8 @@ func TestFolderWithFaults(t *testing.T) {
 		os.Symlink(filepath.Join(outside, "outside.js"), filepath.Join(dir, "link.js")), os.Symlink(outside, filepath.Join(dir, "folder"))); err != nil {
 		t.Fatal(err)
 	}
-	c := NewCollector(dir, Formats())
-	if err := c.AddPath(t.Context(), dir); err != nil {
+	c := newCollector(dir, formats())
+	if err := c.addPath(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	src := found(t, c)
@@ -237,10 +237,10 @@ func TestAsarBeside(t *testing.T) {
 		os.WriteFile(filepath.Join(name+".unpacked", "b.js"), []byte(strings.ReplaceAll(script, "Item", "Beside")), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	c := NewCollector(name, Formats())
+	c := newCollector(name, formats())
 	var last Progress
-	c.OnProgress = func(p Progress) { last = p }
-	if err := c.AddPath(t.Context(), name); err != nil {
+	c.onProgress = func(p Progress) { last = p }
+	if err := c.addPath(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if n := merged(t, found(t, c)).Count(); n.Messages != 2 {
@@ -265,7 +265,7 @@ func BenchmarkArchive(b *testing.B) {
 	data := tgz(b, "package/a.js", code, "package/bin/x", string(exe))
 	b.SetBytes(int64(len(code) + len(exe)))
 	for b.Loop() {
-		c := NewCollector("x", Formats())
+		c := newCollector("x", formats())
 		if err := c.addData(context.Background(), "x.tgz", data); err != nil {
 			b.Fatal(err)
 		}

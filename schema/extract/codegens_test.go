@@ -172,9 +172,9 @@ func protocSet(t *testing.T, dir string, files ...string) *descriptorpb.FileDesc
 
 func extracted(t *testing.T, paths ...string) *Set {
 	t.Helper()
-	c := NewCollector(paths[0], Formats())
+	c := newCollector(paths[0], formats())
 	for _, p := range paths {
-		if err := c.AddPath(t.Context(), p); err != nil {
+		if err := c.addPath(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}

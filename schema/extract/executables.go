@@ -20,11 +20,11 @@ import (
 )
 
 // classes are Java class files.
-func classes() Format {
-	return Format{
+func classes() format {
+	return format{
 		Name:  "Java class",
 		Match: func(_ string, head []byte) bool { return embedded.IsClass(head) },
-		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			found, err := embedded.ScanClass(ctx, data)
 			c.addFound(name, found)
 			return err
@@ -33,15 +33,15 @@ func classes() Format {
 }
 
 // sources are what protoc's plugins write for languages whose sources ship.
-func sources() Format {
-	return Format{
+func sources() format {
+	return format{
 		Name: "generated source",
 		Match: func(name string, _ []byte) bool {
 			return slices.Contains([]string{
 				".py", ".rb", ".php", ".java", ".kt", ".scala", ".cs", ".go", ".cc", ".cpp", ".cxx", ".c", ".h", ".rs", ".swift", ".dart", ".ts", ".mts", ".cts",
 			}, strings.ToLower(path.Ext(name)))
 		},
-		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			found, err := embedded.ScanSource(ctx, data)
 			c.addFound(name, found)
 			return err
@@ -50,13 +50,13 @@ func sources() Format {
 }
 
 // binaries are files of bytes: executables, libraries, and whatever else.
-func binaries() Format {
-	return Format{
+func binaries() format {
+	return format{
 		Name:   "executable",
 		Max:    maxArchive,
 		Mapped: true,
 		Match:  func(name string, head []byte) bool { return isBinary(head) && !isMedia(name) },
-		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			found, err := embedded.Scan(ctx, data)
 			c.addFound(name, found)
 			if err != nil {
@@ -80,7 +80,7 @@ func scriptWords() [][]byte {
 // scriptsIn reads the scripts that stand as text in an executable, which bundles
 // them with their runtime: text around the words of codegens, up to the zeros
 // before and after it.
-func (c *Collector) scriptsIn(ctx context.Context, name string, data []byte) error {
+func (c *collector) scriptsIn(ctx context.Context, name string, data []byte) error {
 	type span struct{ begin, end int }
 	spans := map[span]bool{}
 	for _, word := range scriptWords() {
@@ -132,7 +132,7 @@ func isBinary(head []byte) bool {
 
 // addFound enters descriptors that were found in a file; of those that are the
 // same one.
-func (c *Collector) addFound(name string, found []embedded.Found) {
+func (c *collector) addFound(name string, found []embedded.Found) {
 	for _, f := range found {
 		info := f.File.SourceCodeInfo
 		f.File.SourceCodeInfo = nil
@@ -158,7 +158,7 @@ type placed struct {
 }
 
 // missing lists what the descriptors import and nothing declares, once each.
-func (c *Collector) missing() []bundle.Unresolved {
+func (c *collector) missing() []bundle.Unresolved {
 	have := map[string]bool{}
 	for _, f := range c.source.Files {
 		// A file may be registered below another root than it is imported from.

@@ -1,9 +1,8 @@
 // Package extract collects protobuf schemas out of what ships them, and writes
 // them as .proto files and as one descriptor set.
 //
-// A [Collector] takes the files of one input apart by their [Format]; [Merge]
-// joins what inputs declare into files that link: one per package, with the
-// imports that they need.
+// [Read] takes the files of one input apart by their formats; [Merge] joins what inputs
+// declare into files that link: one per package, with the imports that they need.
 package extract
 
 import (
@@ -35,75 +34,81 @@ const (
 // ErrNothing is returned where an input holds no schema.
 var ErrNothing = errors.New("no schema found")
 
-// A Format is a kind of file that may hold schemas.
+// A format is a kind of file that may hold schemas.
 //
 // Shape: Match looks at a name and at the first bytes. Read hands what it finds
-// to the collector: with Add the files inside, with AddFiles descriptors.
-type Format struct {
+// to the collector: with addData the files inside, with addDescriptors descriptors.
+type format struct {
 	Name  string // "" of what is known and not read
 	Max   int64  // bytes of a file that is read; 0 is maxFile
 	Match func(name string, head []byte) bool
-	Read  func(ctx context.Context, c *Collector, name string, data []byte) error
+	Read  func(ctx context.Context, c *collector, name string, data []byte) error
 
 	// Mapped says that Read keeps nothing of data and does not write to it, so
 	// that a file may be mapped instead of being read.
 	Mapped bool
 }
 
-// Formats are the formats that are known.
-func Formats() []Format {
-	return []Format{unread(), scripts(), reflectionJSON(), archives(), descriptorSets(), classes(), sources(), binaries()}
+// formats are the formats that are known.
+func formats() []format {
+	return []format{unread(), scripts(), reflectionJSON(), archives(), descriptorSets(), classes(), sources(), binaries()}
 }
 
-// A Collector takes an input's files apart.
-type Collector struct {
-	// OnProgress is told from time to time how far the reading is, if it is set.
-	OnProgress func(Progress)
+// FormatNames are the names of the kinds of files that are read.
+func FormatNames() []string {
+	var names []string
+	for _, f := range formats() {
+		if f.Name != "" {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
 
-	// Looked and Skipped are how many files were of a known format, and how many of none.
-	Looked, Skipped int
+// A collector takes an input's files apart.
+type collector struct {
+	// onProgress, if set, is called from time to time with how far the reading is.
+	onProgress func(Progress)
 
-	// Unread is what was not read, with the reasons.
-	Unread []error
-
-	// Faults are the files that were not read because unwire failed at them.
-	Faults []*Fault
-
-	formats  []Format
+	formats  []format
 	scripts  *bundle.Extractor
 	source   Source
 	forms    map[string]bool
+	looked   int
+	skipped  int
 	nested   int // archives that are being read
 	budget   *archive.Budget
 	progress Progress
 	embedded []placed
 	seen     map[[sha256.Size]byte]bundle.Place
+	unread   []error // what was not read
+	faults   []*Fault
 }
 
-// NewCollector returns a collector for one input.
-func NewCollector(input string, formats []Format) *Collector {
-	return &Collector{
+// newCollector returns a collector for one input.
+func newCollector(input string, formats []format) *collector {
+	return &collector{
 		formats: formats, scripts: bundle.New(), forms: map[string]bool{},
 		source: Source{Input: input, Notes: map[string]string{}}, seen: map[[sha256.Size]byte]bundle.Place{},
 	}
 }
 
 // addData takes a file apart, if it is of a known format.
-func (c *Collector) addData(ctx context.Context, name string, data []byte) error {
+func (c *collector) addData(ctx context.Context, name string, data []byte) error {
 	f := c.format(name, data[:min(len(data), headBytes)])
 	if f == nil {
-		c.Skipped++
+		c.skipped++
 		return nil
 	}
-	c.Looked++
+	c.looked++
 	return c.read(ctx, f, name, data)
 }
 
 // isKnownFormat says whether a file of that name and beginning is of a known format.
-func (c *Collector) isKnownFormat(name string, head []byte) bool { return c.format(name, head) != nil }
+func (c *collector) isKnownFormat(name string, head []byte) bool { return c.format(name, head) != nil }
 
 // addDescriptors enters descriptors that were found as such.
-func (c *Collector) addDescriptors(form string, files ...*descriptorpb.FileDescriptorProto) {
+func (c *collector) addDescriptors(form string, files ...*descriptorpb.FileDescriptorProto) {
 	c.forms[form] = true
 	c.source.Files = append(c.source.Files, files...)
 	for _, f := range files {
@@ -112,14 +117,14 @@ func (c *Collector) addDescriptors(form string, files ...*descriptorpb.FileDescr
 }
 
 // addUnresolved enters what was seen and could not be told in full.
-func (c *Collector) addUnresolved(u bundle.Unresolved) {
+func (c *collector) addUnresolved(u bundle.Unresolved) {
 	c.source.Unresolved = append(c.source.Unresolved, u)
 }
 
-// Source returns what the input declares.
+// declared returns what the input declares.
 //
 // Errors: the context's.
-func (c *Collector) Source(ctx context.Context) (*Source, error) {
+func (c *collector) declared(ctx context.Context) (*Source, error) {
 	r, err := c.scripts.Result(ctx)
 	if err != nil {
 		return nil, err
@@ -132,6 +137,7 @@ func (c *Collector) Source(ctx context.Context) (*Source, error) {
 	for _, form := range r.Forms {
 		c.forms[form] = true
 	}
+	s.Looked, s.Skipped, s.Unread, s.Faults = c.looked, c.skipped, c.unread, c.faults
 	s.Forms = slices.Sorted(maps.Keys(c.forms))
 	return &s, nil
 }
@@ -139,12 +145,12 @@ func (c *Collector) Source(ctx context.Context) (*Source, error) {
 // headBytes is how much of a file its format is told by.
 const headBytes = 4096
 
-// AddPath takes a file or all files of a folder apart.
+// addPath takes a file or all files of a folder apart.
 //
 // Limits: maxFile for each, maxArchive for archives and executables. Symbolic
 // links in a folder are not followed. What is wrong with one file of a folder or
 // an archive is listed among what is unresolved, and the others are read.
-func (c *Collector) AddPath(ctx context.Context, path string) error {
+func (c *collector) addPath(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -156,7 +162,7 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 		}
 		if errors.Is(err, archive.ErrBomb) || err == nil || ctx.Err() != nil || !c.found() {
 			if dir, ok := unpackedFolder(path); ok && err == nil {
-				return c.AddPath(ctx, dir)
+				return c.addPath(ctx, dir)
 			}
 			return err
 		}
@@ -185,13 +191,13 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 }
 
 // found says whether anything was found so far.
-func (c *Collector) found() bool {
+func (c *collector) found() bool {
 	return len(c.source.Files) > 0 || !c.scripts.Empty()
 }
 
 // format returns the format of a file, or nil.
-func (c *Collector) format(name string, head []byte) *Format {
-	i := slices.IndexFunc(c.formats, func(f Format) bool { return f.Match(name, head) })
+func (c *collector) format(name string, head []byte) *format {
+	i := slices.IndexFunc(c.formats, func(f format) bool { return f.Match(name, head) })
 	if i < 0 {
 		return nil
 	}
@@ -199,7 +205,7 @@ func (c *Collector) format(name string, head []byte) *Format {
 }
 
 // limit is how many bytes of a file are read.
-func (c *Collector) limit(name string, head []byte) int64 {
+func (c *collector) limit(name string, head []byte) int64 {
 	if f := c.format(name, head); f != nil && f.Max > 0 {
 		return f.Max
 	}
@@ -209,7 +215,7 @@ func (c *Collector) limit(name string, head []byte) int64 {
 // leastMapped is the size from which on files are mapped, in bytes.
 const leastMapped = 1 << 20
 
-func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) error {
+func (c *collector) addFile(ctx context.Context, name string, info fs.FileInfo) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -221,7 +227,7 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	if !c.isKnownFormat(name, head[:n]) {
-		c.Skipped++
+		c.skipped++
 		return nil
 	}
 	limit := c.limit(name, head[:n])

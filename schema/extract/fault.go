@@ -23,11 +23,11 @@ func (f *Fault) Error() string {
 // read takes a file apart by its format. A panic costs that file and no other.
 //
 // Errors: those of the format, and a Fault.
-func (c *Collector) read(ctx context.Context, f *Format, name string, data []byte) (err error) {
+func (c *collector) read(ctx context.Context, f *format, name string, data []byte) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			fault := &Fault{File: name, Where: panicSite(), Cause: cause}
-			c.Faults = append(c.Faults, fault)
+			c.faults = append(c.faults, fault)
 			err = fault
 		}
 	}()

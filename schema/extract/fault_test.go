@@ -14,15 +14,15 @@ import (
 
 // faulty is the formats with one more, which fails as a fault of unwire does:
 // its file's name is what is to happen.
-func faulty() []Format {
-	return append([]Format{{
+func faulty() []format {
+	return append([]format{{
 		Name:  "faulty",
 		Match: func(name string, _ []byte) bool { return strings.HasSuffix(name, ".fault") },
-		Read: func(_ context.Context, _ *Collector, _ string, data []byte) error {
+		Read: func(_ context.Context, _ *collector, _ string, data []byte) error {
 			_ = data[len(data)]
 			return nil
 		},
-	}}, Formats()...)
+	}}, formats()...)
 }
 
 // A panic in one file is listed with the file's name and the place in unwire's
@@ -67,15 +67,15 @@ func TestFault(t *testing.T) {
 		"file":    {write("alone.fault", []byte("x")), 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := NewCollector(test.path, faulty())
-			if err := c.AddPath(t.Context(), test.path); err != nil {
+			c := newCollector(test.path, faulty())
+			if err := c.addPath(t.Context(), test.path); err != nil {
 				t.Fatal(err)
 			}
 			src := found(t, c)
-			if len(src.Files) != test.files || len(c.Faults) != test.faults || len(c.Unread) != test.faults {
-				t.Fatalf("%d files, faults %v, unread %v", len(src.Files), c.Faults, c.Unread)
+			if len(src.Files) != test.files || len(c.faults) != test.faults || len(c.unread) != test.faults {
+				t.Fatalf("%d files, faults %v, unread %v", len(src.Files), c.faults, c.unread)
 			}
-			for _, fault := range c.Faults {
+			for _, fault := range c.faults {
 				if !strings.HasSuffix(fault.File, ".fault") || !strings.Contains(fault.Where, "schema/extract/fault_test.go:") {
 					t.Errorf("%q at %q", fault.File, fault.Where)
 				}
@@ -97,15 +97,15 @@ func TestFault(t *testing.T) {
 // What ends the reading of a file is no fault where it is the file's.
 func TestNoFault(t *testing.T) {
 	for name, data := range map[string]string{"ls.js": "\x7fELF" + strings.Repeat("\x00", 100), "nul.js": strings.Repeat("\x00", 50_000), "x.cjs": "\x00"} {
-		c := NewCollector(name, Formats())
+		c := newCollector(name, formats())
 		err := c.addData(t.Context(), name, []byte(data))
 		var fault *Fault
-		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": it is not JavaScript") || len(c.Faults) > 0 {
+		if err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), name+": it is not JavaScript") || len(c.faults) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, text := range []string{"", script, "\ufeff" + script, "// " + strings.Repeat("\xe4\xf6\xfc", 3000) + "\n" + script, "x='\x01\x02';" + script} {
-		c := NewCollector("a.js", Formats())
+		c := newCollector("a.js", formats())
 		if err := c.addData(t.Context(), "a.js", []byte(text)); err != nil {
 			t.Errorf("%.20q: %v", text, err)
 		}

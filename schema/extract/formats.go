@@ -16,14 +16,14 @@ import (
 )
 
 // scripts is JavaScript, by the file's name.
-func scripts() Format {
-	return Format{
+func scripts() format {
+	return format{
 		Name: "JavaScript",
 		Max:  bundle.MaxScript,
 		Match: func(name string, _ []byte) bool {
 			return slices.Contains([]string{".js", ".mjs", ".cjs"}, strings.ToLower(path.Ext(name)))
 		},
-		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			if isNoScript(data) {
 				return fmt.Errorf("%s: it is not JavaScript: its first bytes are no text", name)
 			}
@@ -49,8 +49,8 @@ func isNoScript(data []byte) bool {
 
 // reflectionJSON is what protobufjs loads at run time, by the file's name and
 // the word that it begins with: {"options": …, "nested": {…}}.
-func reflectionJSON() Format {
-	return Format{
+func reflectionJSON() format {
+	return format{
 		Name: "reflection JSON",
 		Max:  bundle.MaxScript,
 		Match: func(name string, head []byte) bool {
@@ -65,8 +65,8 @@ const formDescriptorSet = "descriptor set"
 
 // descriptorSets is a FileDescriptorSet, by its first bytes: a file, that
 // begins with its name, or by the file's name.
-func descriptorSets() Format {
-	return Format{
+func descriptorSets() format {
+	return format{
 		Name: formDescriptorSet,
 		Match: func(name string, head []byte) bool {
 			if slices.Contains([]string{".binpb", ".pb", ".desc", ".protoset", ".fds"}, strings.ToLower(path.Ext(name))) {
@@ -75,7 +75,7 @@ func descriptorSets() Format {
 			// 0a LEN 0a LEN NAME.proto
 			return len(head) > 8 && head[0] == 0x0a && bytes.Contains(head[:min(len(head), 300)], []byte(".proto")) && bytes.IndexByte(head[1:8], 0x0a) > 0
 		},
-		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *collector, name string, data []byte) error {
 			set := &descriptorpb.FileDescriptorSet{}
 			err := proto.Unmarshal(data, set)
 			if err == nil && len(set.File) > 0 && !slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == "" }) {

@@ -31,9 +31,9 @@ func FuzzAdd(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
-		c := NewCollector("x", Formats())
+		c := newCollector("x", formats())
 		_ = c.addData(t.Context(), names[int(kind)%len(names)], data)
-		for _, fault := range c.Faults {
+		for _, fault := range c.faults {
 			t.Fatal(fault)
 		}
 		s := found(t, c)

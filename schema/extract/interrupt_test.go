@@ -82,11 +82,11 @@ func TestInterrupted(t *testing.T) {
 
 // read takes a file apart and joins what it declares.
 func read(ctx context.Context, name string, data []byte) error {
-	c := NewCollector(name, Formats())
+	c := newCollector(name, formats())
 	if err := c.addData(ctx, name, data); err != nil {
 		return err
 	}
-	s, err := c.Source(ctx)
+	s, err := c.declared(ctx)
 	if err == nil {
 		_, err = Merge(ctx, s)
 	}

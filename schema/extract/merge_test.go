@@ -150,7 +150,7 @@ func TestHugeFile(t *testing.T) {
 	if err := os.Truncate(file, 2<<30); err != nil {
 		t.Fatal(err)
 	}
-	err := NewCollector("x", Formats()).AddPath(t.Context(), file)
+	err := newCollector("x", formats()).addPath(t.Context(), file)
 	if !errors.Is(err, bundle.ErrTooLarge) {
 		t.Error(err)
 	}

@@ -19,7 +19,7 @@ var packed = [...]struct{ magic, ext, what string }{
 }
 
 // unread is what is known and not read: it says so.
-func unread() Format {
+func unread() format {
 	find := func(name string, head []byte) int {
 		for i, p := range packed {
 			if p.magic != "" && strings.HasPrefix(string(head), p.magic) || p.ext != "" && strings.ToLower(path.Ext(name)) == p.ext {
@@ -28,11 +28,11 @@ func unread() Format {
 		}
 		return -1
 	}
-	return Format{
+	return format{
 		Max:    maxArchive,
 		Mapped: true,
 		Match:  func(name string, head []byte) bool { return find(name, head) >= 0 },
-		Read: func(_ context.Context, _ *Collector, name string, data []byte) error {
+		Read: func(_ context.Context, _ *collector, name string, data []byte) error {
 			p := packed[find(name, data[:min(len(data), headBytes)])]
 			return fmt.Errorf("%s: %s", name, p.what)
 		},

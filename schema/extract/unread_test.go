@@ -13,7 +13,7 @@ func TestKnownAndNotRead(t *testing.T) {
 		"classes":  {"dex\n035\x00" + strings.Repeat("x", 100), "classes: Android bytecode"},
 		"main.jsc": {"x", "main.jsc: V8 bytecode"},
 	} {
-		collector := NewCollector(name, Formats())
+		collector := newCollector(name, formats())
 		if err := collector.addData(t.Context(), name, []byte(c.data)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}

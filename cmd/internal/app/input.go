@@ -11,8 +11,7 @@ import (
 
 	"github.com/edsrzf/mmap-go"
 
-	"unwire/captures/store"
-	"unwire/proto"
+	"unwire/cmd/internal/query"
 )
 
 // mapped is how large an input is that is mapped into memory, not read.
@@ -36,7 +35,7 @@ func (a *App) OpenInput(name string, limit int64) (*Input, error) {
 	r := a.Input
 	if name != "-" {
 		f, err := os.Open(name)
-		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && IsCapture(file) {
+		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && query.IsCapture(file) {
 			return nil, Usagef("%s is no address in %s: an exchange is %s#7, a frame %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
 		}
 		if err != nil {
@@ -109,19 +108,6 @@ func (in *Input) Close() error {
 	err := in.unmap()
 	in.Data, in.unmap = nil, nil
 	return err
-}
-
-// IsCapture reports whether a file opens as a capture.
-func IsCapture(file string) bool {
-	if file == "-" {
-		return false
-	}
-	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
-	if err != nil {
-		return false
-	}
-	store.Close()
-	return true
 }
 
 // FirstBytes is the beginning of a file; a folder has none.

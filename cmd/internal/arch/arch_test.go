@@ -149,11 +149,14 @@ var table = map[string]row{
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
 	"schema/update/source": {
-		imports: []string{"captures/profile", "schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "decode/conversation", "captures"},
+		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},
-		why:     "makes what an update is made from of traffic, evidence and joins",
+		why:     "loads what an update is made from: definitions, traffic, evidence, joins, shipped code",
 	},
-	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"schema/update": {
+		imports: []string{"schema", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/jsonname"},
+		why:     "edits text by what two schemas say; a source has the files of shipped code that were not read",
+	},
 	"replay": {
 		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",
@@ -175,7 +178,7 @@ var table = map[string]row{
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
 	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
 	"replay/probe/oracle": {
-		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
+		imports: []string{"captures", "decode", "replay", "schema", "replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
 		why: "the one place that knows all oracles; tests ask servers",
 	},
 	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},

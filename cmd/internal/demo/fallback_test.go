@@ -306,9 +306,9 @@ func (r *recorder) replay(s *schema.Schema, c *conversation.Conversation) {
 // send replays an exchange and returns what was recorded of that, joined.
 func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ...string) (*replay.Result, *conversation.Conversation) {
 	r.t.Helper()
-	credentials, err := credential.Load("", func(name string) string {
+	credentials, err := credential.Resolver{Getenv: func(name string) string {
 		return map[string]string{credential.EnvToken: token}[name]
-	})
+	}}.Load("")
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -31,3 +31,8 @@ func FrameAt(ex *decode.Exchange, a Address) (*decode.Frame, error) {
 	}
 	return nil, &noFrameError{a, n}
 }
+
+// FrameAddress names a frame of an exchange of a capture file.
+func FrameAddress(file string, ex *decode.Exchange, f *decode.Frame, part bool) Address {
+	return Address{File: file, Exchange: ex.ID, Part: part, Dir: f.Dir, Frame: f.Seq}
+}

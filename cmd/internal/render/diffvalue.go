@@ -20,10 +20,10 @@ const (
 	mostLeaf  = 120
 )
 
-// ValueLines shows a value of a difference: a message or an object of JSON with a line a
+// valueLines shows a value of a difference: a message or an object of JSON with a line a
 // field, if it is too long for one.
-func ValueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
-	one := ShownValue(v, fd, most)
+func valueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
+	one := shownValue(v, fd, most)
 	if len([]rune(one)) <= leastTree {
 		return []string{one}
 	}
@@ -72,7 +72,7 @@ func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescr
 		}
 		value := "{}"
 		if f.Value != nil {
-			value = ShownValue(f.Value, fd, mostLeaf)
+			value = shownValue(f.Value, fd, mostLeaf)
 		}
 		lines = append(lines, line+": "+value)
 	}
@@ -85,8 +85,8 @@ func isText(b []byte) bool {
 	return len(b) > 1 && term.CleanText(s) == s && strings.ToValidUTF8(s, "") == s
 }
 
-// ShownValue is a value on one line.
-func ShownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
+// shownValue is a value on one line.
+func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 	s := ""
 	switch v := v.(type) {
 	case string:

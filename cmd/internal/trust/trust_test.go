@@ -180,7 +180,7 @@ func TestNSS(t *testing.T) {
 
 // With the real keytool, on a store of the test's own.
 func TestJava(t *testing.T) {
-	keytool := need.Runs(t, "keytool", "default-jre-headless", "-help")
+	keytool := need.Program(t, "keytool", "default-jre-headless", "-help")
 	c := testCert(t)
 	home := folder(t, "bin", "lib/security")
 	store := filepath.Join(home, "lib/security/cacerts")

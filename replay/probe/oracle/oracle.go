@@ -2,8 +2,9 @@
 // which runtime answers, and asks by the package for that one: es for
 // protobuf-es, golang for protobuf-go, and names for both.
 //
-// Run gathers what can be learnt of a method, Verify checks a definition of its
-// request. NewPlan and NewVerifyPlan say what they would send, and send nothing.
+// Run gathers what can be learnt of a method, and NewPlan reports what it would send.
+// VerifyMethods checks the definitions of the requests in a capture, and can make
+// the plans alone.
 //
 // Source: RESEARCH.md#probe
 package oracle

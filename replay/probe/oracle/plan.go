@@ -40,13 +40,14 @@ type step struct {
 // Errors: outbound.ErrRefused; of options.
 func NewPlan(o *probe.Options) (*Plan, error) {
 	all := *o
-	if err := all.Complete(); err != nil {
+	headers, err := all.Complete()
+	if err != nil {
 		return nil, err
 	}
 	p := &Plan{
 		URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: probe.PathText(all.Path), Numbers: all.Numbers,
 		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: outbound.CheckTarget(all.To, false, nil) != nil,
-		Headers: all.HeaderLines(), Effects: []string{},
+		Headers: headers, Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {
 		p.Rate = 1

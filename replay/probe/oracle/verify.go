@@ -8,7 +8,7 @@ import (
 	"unwire/replay/probe/golang"
 )
 
-// Verify holds the definition of a method's request against what the server's
+// verifyMethod holds the definition of a method's request against what the server's
 // parser says.
 //
 // Shape: every message that it sends ends with bytes that no parser takes, so
@@ -18,7 +18,7 @@ import (
 // Errors: those of Run.
 //
 // Source: RESEARCH.md#verify
-func Verify(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, error) {
+func verifyMethod(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, error) {
 	return probe.Verify(ctx, &o, es.FirstVerification, verify)
 }
 
@@ -34,7 +34,7 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	return nil
 }
 
-// A VerifyPlan says what Verify would send first, before it is known which
+// A VerifyPlan says what verifyMethod would send first, before it is known which
 // runtime answers.
 type VerifyPlan struct {
 	URL     string   `json:"url"`
@@ -49,10 +49,10 @@ type VerifyPlan struct {
 	Effects []string `json:"effects"`
 }
 
-// NewVerifyPlan says what Verify would do, and sends nothing.
+// newVerifyPlan says what verifyMethod would do, and sends nothing.
 //
 // Errors: replay.ErrRefused; of options.
-func NewVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
+func newVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 	p, err := NewPlan(&o.Options)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		answers.Store(append([]byte{}, data...))
 		requests.Store(0)
-		v, err := oracle.Verify(context.Background(), probe.VerifyOptions{Request: md, Options: probe.Options{Depth: 2, Budget: 60, Refine: true, To: to, Method: "/p.S/M"}})
+		v, err := oracle.VerifyMethod(context.Background(), probe.VerifyOptions{Request: md, Options: probe.Options{Depth: 2, Budget: 60, Refine: true, To: to, Method: "/p.S/M"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func consumes(fd protoreflect.FieldDescriptor) string {
 func verify(t *testing.T, o probe.VerifyOptions, claimed, is protoreflect.MessageDescriptor) (*probe.Verification, truth) {
 	t.Helper()
 	o.Request = claimed
-	v, err := oracle.Verify(context.Background(), o)
+	v, err := oracle.VerifyMethod(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ type pager struct {
 	usable int
 }
 
-// A Run is some of an exchange's chunks that follow each other, in pages.
-type Run struct {
+// A run is some of an exchange's chunks that follow each other, in pages.
+type run struct {
 	exchange int64
 	wanted   []indexed
 	leaves   []leaf
@@ -39,9 +39,9 @@ type Run struct {
 	all bool
 }
 
-// Each yields the chunks up to the first that is left to a query: how many there were,
+// each yields the chunks up to the first that is left to a query: how many there were,
 // and whether they are all that the exchange has.
-func (r *Run) Each(yield func(captures.Chunk) bool) (n int, all bool) {
+func (r *run) each(yield func(captures.Chunk) bool) (n int, all bool) {
 	for i := range r.leaves {
 		l := &r.leaves[i]
 		n += l.each(r.exchange, r.wanted[l.lo:l.hi], yield)
@@ -53,16 +53,18 @@ func (r *Run) Each(yield func(captures.Chunk) bool) (n int, all bool) {
 }
 
 // Find finds the pages of some of an exchange's chunks from a sequence number on, or
-// none where it cannot. The table of chunks and its index by exchange and sequence
+// none where it cannot. What it returns yields the chunks of these pages up to the first
+// that is left to a query; it returns how many there were, and whether they are all that
+// the exchange has. The table of chunks and its index by exchange and sequence
 // number are given by their root pages; fetch reads pages by their numbers.
-func Find(fetch func(numbers []uint32) (pages map[uint32][]byte, ok bool), table, index uint32, exchange, from int64) (found Run) {
+func Find(fetch func(numbers []uint32) (pages map[uint32][]byte, ok bool), table, index uint32, exchange, from int64) (each func(yield func(captures.Chunk) bool) (n int, all bool)) {
 	p := &pager{fetch: fetch}
 	if !p.measure() {
-		return found
+		return new(run).each
 	}
 	wanted, all, ok := p.index(index, exchange, from)
 	if !ok {
-		return found
+		return new(run).each
 	}
 
 	// The pages of the table are searched by ascending numbers.
@@ -71,7 +73,8 @@ func Find(fetch func(numbers []uint32) (pages map[uint32][]byte, ok bool), table
 			wanted, all = wanted[:i], false
 		}
 	}
-	return Run{exchange: exchange, wanted: wanted, leaves: p.leaves(table, wanted), all: all}
+	found := &run{exchange: exchange, wanted: wanted, leaves: p.leaves(table, wanted), all: all}
+	return found.each
 }
 
 // measure reads how large pages are, and what of them is used.

@@ -14,6 +14,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -292,12 +293,12 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	credentials, err := credential.Load("", func(name string) string {
+	credentials, err := credential.Resolver{Getenv: func(name string) string {
 		if name == credential.EnvToken {
 			return r.server.token
 		}
 		return ""
-	})
+	}}.Load("")
 	if err != nil {
 		return err
 	}
@@ -307,7 +308,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 			Changes: replay.Changes{To: to, Edits: edits},
 			Options: replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true},
 		}
-		plan, err := settings.Plan(ctx, r.store, r.stream.ID)
+		plan, err := r.store.Plan(ctx, r.stream.ID, settings.Changes, settings.Options, false)
 		if err != nil {
 			return err
 		}
@@ -319,7 +320,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		if edits == nil {
 			name = "unedited  "
 		}
-		r.line(r.app.Out, name+replaycmd.ComparisonLine(result))
+		r.line(r.app.Out, name+replaytext.Comparison(result))
 		if edits != nil {
 			r.changes(result.Diff)
 		}

@@ -2,34 +2,29 @@ package inspect
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"slices"
+	"encoding/hex"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
-	"unwire/decode"
-	"unwire/decode/conversation"
+	"unwire/cmd/internal/render"
 	"unwire/decode/diff"
-	"unwire/schema"
 )
 
-type DiffFlags struct {
-	json, All, hex, side, series bool
+type diffFlags struct {
+	json, all, hex, side, series bool
 	volatile                     bool
-	Format, method, proto, typ   string
+	format, method, proto, typ   string
 	context                      int
 	ignore                       []string
 }
 
-func (f DiffFlags) options() diff.Options {
-	return diff.Options{Volatile: f.volatile, Ignore: f.ignore}
-}
-
 func diffCommand(a *app.App) *cobra.Command {
-	var f DiffFlags
+	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two frames, exchanges or captures by structure",
@@ -68,11 +63,11 @@ The exit status is 1 where there is a difference.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a difference, ignored ones too")
-	cmd.Flags().BoolVar(&f.All, "all", false, "list ignored differences too")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list ignored differences too")
 	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values as differences too")
 	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path, without indexes, and all below it; may be repeated")
 	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "A in a left column, B in a right one")
-	cmd.Flags().StringVar(&f.Format, "format", "inline", "inline, side, tsv or json")
+	cmd.Flags().StringVar(&f.format, "format", "inline", "inline, side, tsv or json")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also the bytes of what differs")
 	cmd.Flags().IntVar(&f.context, "context", 8, "words, or lines, of a long text that are shown around a change in it")
 	cmd.Flags().BoolVar(&f.series, "series", false, "say which paths vary over all of the arguments")
@@ -83,8 +78,8 @@ The exit status is 1 where there is a difference.`,
 }
 
 // check checks what the flags mean together.
-func (f *DiffFlags) check() error {
-	if err := app.OneOf("--format", f.Format, "inline", "side", "tsv", "json"); err != nil {
+func (f *diffFlags) check() error {
+	if err := app.OneOf("--format", f.format, "inline", "side", "tsv", "json"); err != nil {
 		return err
 	}
 	switch {
@@ -93,131 +88,128 @@ func (f *DiffFlags) check() error {
 	case f.method != "" && !f.series:
 		return app.Usagef("--method goes with --series")
 	case f.json:
-		f.Format = "json"
+		f.format = "json"
 	case f.side:
-		f.Format = "side"
+		f.format = "side"
 	}
 	return nil
 }
 
-func runDiff(ctx context.Context, a *app.App, left, right string, f DiffFlags) error {
-	groups, err := runCompare(ctx, a, left, right, f)
+// options are what the flags say of the comparison.
+func (f *diffFlags) options(ctx context.Context, a *app.App) (query.DiffOptions, error) {
+	defs, err := app.LoadDefinitions(ctx, f.proto)
+	return query.DiffOptions{
+		Options:     diff.Options{Volatile: f.volatile, Ignore: f.ignore},
+		Definitions: defs,
+		Type:        f.typ,
+		Open:        app.OpenCapture,
+		Read:        a.ReadInput,
+		Opened:      func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
+	}, err
+}
+
+func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) error {
+	o, err := f.options(ctx, a)
 	if err != nil {
 		return err
 	}
-	found, err := PrintChanges(a, groups, f)
+	list, err := query.Diff(ctx, left, right, o)
+	if err != nil {
+		return diffFailure(err)
+	}
+	if f.format == "json" {
+		err = printChanges(a, list, f.hex)
+	} else {
+		err = render.Differences(a.Out, list, render.DiffOptions{Format: f.format, All: f.all, Hex: f.hex, Context: f.context})
+	}
 	if err != nil {
 		return err
 	}
-	if found > 0 {
+	a.Say("%s", render.DifferenceCount(list))
+	if found, _ := query.CountChanges(list); found > 0 {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
 }
 
-// A ChangeGroup is the differences of one pair.
-type ChangeGroup struct {
-	title   string // of a pair of a capture's exchanges, its call; else ""
-	Changes []diff.Change
-	names   namer
-}
-
-// runCompare compares two things of the same sort.
-func runCompare(ctx context.Context, a *app.App, left, right string, f DiffFlags) ([]ChangeGroup, error) {
-	la, ra := query.ParseAddress(left), query.ParseAddress(right)
-	defs, err := f.definitions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, addr := range []query.Address{la, ra} {
-		if _, err := os.Stat(addr.File); err != nil && addr.File != "-" {
-			return nil, err
+// printChanges prints all differences, ignored ones too, as JSON.
+func printChanges(a *app.App, list []query.Comparison, withHex bool) error {
+	for i := range list {
+		for _, c := range list[i].Changes {
+			c, _, name := list[i].Describe(c)
+			c.Path = strings.TrimSpace(list[i].Call + " " + c.Path)
+			line := contract.Change{Change: c, Name: name}
+			if withHex {
+				line.OldHex, line.NewHex = hex.EncodeToString(c.OldBytes.Data), hex.EncodeToString(c.NewBytes.Data)
+			}
+			if err := a.Print(&line); err != nil {
+				return err
+			}
 		}
 	}
-	lc, rc := la.Exchange == 0 && app.IsCapture(la.File), ra.Exchange == 0 && app.IsCapture(ra.File)
-	switch {
-	case lc && rc:
-		return compareCaptures(ctx, a, la, ra, defs, f.options())
-	case lc != rc:
-		return nil, app.Usagef("one is a whole capture and the other is not: %s, %s", left, right)
-	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
-		return compareExchanges(ctx, la, ra, defs, f.options())
-	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
-		return nil, app.Usagef("one is a whole exchange and the other is not: %s, %s", left, right)
-	}
-	return compareMessages(ctx, a, left, right, defs, f)
+	return nil
 }
 
-// compareMessages compares two frames, or files that hold messages.
-func compareMessages(ctx context.Context, a *app.App, left, right string, defs *schema.Schema, f DiffFlags) ([]ChangeGroup, error) {
-	l, err := readMessage(ctx, a, left)
+// diffSeries prints which paths vary over messages, exchanges, or the exchanges of one
+// method.
+func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) error {
+	if len(args) == 0 {
+		return app.Fail(app.ExitUsage, errors.New("unwire diff --series: missing argument"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
+	}
+	o, err := f.options(ctx, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := readMessage(ctx, a, right)
+	s, err := query.CompareSeries(ctx, args, f.method, o)
 	if err != nil {
-		return nil, err
+		return diffFailure(err)
 	}
-	names := namer{defs: defs}
-	if names.root, err = f.root(defs); err != nil {
-		return nil, err
+	if f.format == "json" {
+		err = printVariations(a, s)
+	} else {
+		err = render.Series(a.Out, s, f.all)
 	}
-	ex, from := l.of, left
-	if ex == nil {
-		ex, from = r.of, right
+	if err != nil {
+		return err
 	}
-	if ex != nil && names.root == nil {
-		names.root = app.FrameType(defs, ex.Call, query.ParseAddress(from).Dir)
+	a.Say("%s", render.SeriesCount(s))
+	for _, v := range s.Variations {
+		if v.Class == diff.Varies || v.Present < v.Of {
+			return app.Fail(app.ExitFinding, nil, "")
+		}
 	}
-	o := f.options()
-	if l.stream != nil || r.stream != nil {
-		o.Records = l.records || r.records
-		return []ChangeGroup{{Changes: diff.Exchanges(l.exchange(), r.exchange(), o), names: names}}, nil
-	}
-	o.Choices = slices.Concat(l.choices, r.choices)
-	return []ChangeGroup{{Changes: diff.Messages(l.data, r.data, o), names: names}}, nil
+	return nil
 }
 
-func compareExchanges(ctx context.Context, la, ra query.Address, defs *schema.Schema, o diff.Options) ([]ChangeGroup, error) {
-	l, err := decodeAt(ctx, la)
-	if err != nil {
-		return nil, err
+func printVariations(a *app.App, s *query.Series) error {
+	for i := range s.Variations {
+		_, name := s.Field(&s.Variations[i])
+		if err := a.Print(&contract.Variation{Variation: s.Variations[i], Name: name}); err != nil {
+			return err
+		}
 	}
-	r, err := decodeAt(ctx, ra)
-	if err != nil {
-		return nil, err
-	}
-	return []ChangeGroup{{Changes: diff.Exchanges(l, r, o), names: namer{defs: defs, call: l.Call}}}, nil
+	return nil
 }
 
-func decodeAt(ctx context.Context, addr query.Address) (*decode.Exchange, error) {
-	store, err := app.OpenCapture(addr.File)
-	if err != nil {
-		return nil, err
+// diffFailure adds to an error of a comparison what to do about it.
+func diffFailure(err error) error {
+	e, ok := errors.AsType[*query.DiffError](err)
+	if !ok {
+		return err
 	}
-	defer store.Close()
-	f, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
-	return f.Exchange, err
-}
-
-// compareCaptures pairs the exchanges of two captures and compares each pair.
-func compareCaptures(ctx context.Context, a *app.App, la, ra query.Address, defs *schema.Schema, o diff.Options) ([]ChangeGroup, error) {
-	ls, err := app.OpenCapture(la.File)
-	if err != nil {
-		return nil, err
+	switch e.Problem {
+	case query.Unlike:
+		return app.Fail(app.ExitUsage, err, "")
+	case query.NoMethod:
+		return app.Fail(app.ExitUsage, err, "name it with --method, or single exchanges as "+e.At.File+"#1")
+	case query.NoExchange:
+		return app.Fail(app.ExitInput, err, "'unwire ls F.uwc' lists the methods")
+	case query.SeveralMessages:
+		return app.Fail(app.ExitInput, err, "'unwire diff' compares two such files")
+	case query.NoFrame:
+		return noFrame(err, e.At)
+	case query.UnknownType:
+		return app.Fail(app.ExitUsage, err, "'unwire schema find' searches them")
 	}
-	defer ls.Close()
-	rs, err := app.OpenCapture(ra.File)
-	if err != nil {
-		return nil, err
-	}
-	defer rs.Close()
-	a.RemarkEmpty(ctx, ls)
-	a.RemarkEmpty(ctx, rs)
-	calls, err := diff.Captures(ctx, ls, rs, o)
-	groups := make([]ChangeGroup, len(calls))
-	for i, c := range calls {
-		groups[i] = ChangeGroup{title: fmt.Sprintf("%s[%d]", c.Name, c.Nth), Changes: c.Changes, names: namer{defs: defs, call: c.Call}}
-	}
-	return groups, err
+	return err
 }

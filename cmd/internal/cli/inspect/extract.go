@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +14,8 @@ import (
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/decode"
-	"unwire/decode/conversation"
 	"unwire/decode/transcript"
+	"unwire/decode/transcript/follow"
 	"unwire/schema"
 )
 
@@ -29,7 +30,7 @@ type extractFlags struct {
 type extraction struct {
 	*app.App
 	extractFlags
-	options transcript.Options
+	options query.TranscriptOptions
 	defs    *schema.Schema // of error details; nil for none
 }
 
@@ -85,13 +86,13 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 	if f.follow && len(f.label) > 0 {
 		return app.Usagef("--follow and --label do not go together: label when the exchange has ended")
 	}
-	e := &extraction{App: a, extractFlags: f}
+	e := &extraction{App: a, extractFlags: f, options: query.TranscriptOptions{Parts: f.parts}}
 	var err error
 	if e.options.Weights, err = loadWeights(a, f.weights); err != nil {
 		return err
 	}
 	if len(f.label) > 0 {
-		return e.label(ctx, args)
+		return e.addLabels(ctx, args)
 	}
 	if e.defs, err = app.LoadDefinitions(ctx, f.proto); err != nil {
 		return err
@@ -101,48 +102,31 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 		return err
 	}
 	if f.follow {
-		return e.following(ctx, addr)
+		return e.followAnswers(ctx, addr)
 	}
 	return e.extract(ctx, addr)
 }
 
-// loadWeights reads a weights file; "" is the built-in weights.
-func loadWeights(a *app.App, name string) (*transcript.Weights, error) {
-	if name == "" {
-		return transcript.DefaultWeights(), nil
-	}
-	data, err := a.ReadInput(name)
-	if err != nil {
-		return nil, err
-	}
-	w, err := transcript.ParseWeights(data)
-	if err != nil {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "'unwire extract weights --json' prints a file that is right")
-	}
-	return w, nil
-}
-
-func (e *extraction) extract(ctx context.Context, addr query.Address) error {
-	store, err := app.OpenCapture(addr.File)
+func (e *extraction) extract(ctx context.Context, at query.Address) error {
+	c, err := app.OpenCapture(at.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if addr.Exchange != 0 {
+	defer c.Close()
+	if at.Exchange != 0 {
 		e.all = true
-		addr.Part = addr.Part || e.parts
-		ex, readErr := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
-		if ex.Exchange == nil {
+		ex, tr, readErr := c.Transcript(ctx, at, e.options)
+		if ex == nil {
 			return readErr
 		}
-		if err := e.one(ex.Exchange); err != nil {
+		if err := e.print(ex, tr); err != nil {
 			return err
 		}
-		return undecoded(e.App, ex.Exchange, readErr)
+		return undecoded(e.App, ex, readErr)
 	}
-	e.RemarkEmpty(ctx, store)
-	return conversation.EachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
-		if err := e.one(ex); err != nil {
+	e.RemarkEmpty(ctx, c)
+	return c.EachTranscript(ctx, e.options, func(ex *decode.Exchange, tr *transcript.Transcript) error {
+		if err := e.print(ex, tr); err != nil {
 			return err
 		}
 		e.Remark(ex)
@@ -150,17 +134,133 @@ func (e *extraction) extract(ctx context.Context, addr query.Address) error {
 	})
 }
 
-func (e *extraction) one(ex *decode.Exchange) error {
-	tr := transcript.Extract(ex, e.options)
+func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error {
+	line := contract.NewTranscript(ex.ID, tr, e.defs)
 	if e.json {
-		return e.Print(contract.NewTranscript(ex.ID, tr, e.defs))
+		return e.Print(line)
 	}
 	if len(tr.Candidates) == 0 && tr.Error == nil && !e.all {
 		return nil
 	}
 	w := bufio.NewWriter(e.Out)
-	render.Transcript(e.Out, w, ex, contract.NewTranscript(ex.ID, tr, e.defs), e.top)
+	render.Transcript(e.Out, w, ex, line, e.top)
 	return w.Flush()
+}
+
+// followAnswers prints answers while they are recorded.
+func (e *extraction) followAnswers(ctx context.Context, at query.Address) error {
+	c, err := awaitCapture(ctx, e.App, at.File)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if at.Exchange != 0 {
+		awaited, err := c.MayCome(ctx, at.Exchange)
+		if err != nil {
+			return err
+		}
+		if awaited {
+			e.Say("unwire: waiting for exchange %d", at.Exchange)
+		}
+	}
+	if e.json {
+		return c.FollowAnswers(ctx, at.Exchange, e.options, e.printUpdate)
+	}
+	w := render.AnswerWriter{Out: e.Out, Err: e.Err}
+	return c.FollowAnswers(ctx, at.Exchange, e.options, func(u *follow.Update, ended bool) error {
+		if ended {
+			return w.End(u)
+		}
+		return w.Update(u)
+	})
+}
+
+// printUpdate prints what came of an answer as JSON, and at its end the transcript.
+func (e *extraction) printUpdate(u *follow.Update, ended bool) error {
+	if u.Changed {
+		line := &contract.AnswerDelta{Event: "delta", Exchange: u.Exchange.ID, Delta: u.More}
+		if u.Reset {
+			line.Event = "reset"
+		}
+		if err := e.Print(line); err != nil {
+			return err
+		}
+	}
+	if !ended {
+		return nil
+	}
+	return e.Print(contract.NewTranscript(u.Exchange.ID, u.Transcript, e.defs))
+}
+
+// parseLabel reads [F.uwc#ID=][up/|down/]PATH=ROLE, or a colon before the role.
+func parseLabel(s string, args []string) (query.Label, error) {
+	bad := func(why string) (query.Label, error) {
+		return query.Label{}, app.Fail(app.ExitUsage, fmt.Errorf("--label %q: %s", s, why), "as in --label 1.1.1=assistant, --label up/2.1=user, or --label 'F.uwc#2=1.1.1=assistant'")
+	}
+	cut := max(strings.LastIndexByte(s, '='), strings.LastIndexByte(s, ':'))
+	if cut < 0 {
+		return bad("no role")
+	}
+	l := query.Label{Path: s[:cut]}
+	var err error
+	if l.Role, err = transcript.ParseRole(s[cut+1:]); err != nil {
+		return bad(err.Error())
+	}
+	if len(args) == 0 {
+		file, path, ok := strings.Cut(l.Path, "=")
+		if !ok {
+			return bad("no exchange")
+		}
+		l.At, l.Path = query.ParseAddress(file), path
+	} else if l.At, err = app.AddressArgs(args, false); err != nil {
+		return l, err
+	}
+	if l.At.Exchange == 0 {
+		return bad("which exchange?")
+	}
+	for _, dir := range [...]string{"up", "down"} {
+		if path, ok := strings.CutPrefix(l.Path, dir+"/"); ok {
+			l.Dir, l.Path = dir, path
+		}
+	}
+	return l, nil
+}
+
+// addLabels adds labels to the labels file: all of them or, where one is wrong, none.
+func (e *extraction) addLabels(ctx context.Context, args []string) error {
+	var lines []byte
+	count := 0
+	for _, s := range e.label {
+		l, err := parseLabel(s, args)
+		if err != nil {
+			return err
+		}
+		more, n, err := e.labelLines(ctx, l)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, more...)
+		count += n
+	}
+	if err := appendFile(e.labels, lines); err != nil {
+		return err
+	}
+	e.Say("unwire: %d labels added to %s", count, e.labels)
+	return nil
+}
+
+// labelLines returns the lines of a labels file for a label, and their number.
+func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int, error) {
+	c, err := app.OpenCapture(l.At.File)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer c.Close()
+	lines, n, err := c.LabelLines(ctx, l, e.options)
+	if err == nil && n == 0 {
+		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.At, l.Path), fmt.Sprintf("'unwire extract --top 99 %s %d' lists them", l.At.File, l.At.Exchange))
+	}
+	return lines, n, err
 }
 
 // appendFile adds data to the end of a file, which it makes if there is none.

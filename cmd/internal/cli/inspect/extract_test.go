@@ -133,18 +133,18 @@ func TestFollowInterrupted(t *testing.T) {
 }
 
 func TestParseLabel(t *testing.T) {
-	for in, want := range map[string]labelling{
-		"1.1.1=assistant":          {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "1.1.1", transcript.Assistant},
-		"up/2.1:user":              {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "up", "2.1", transcript.User},
-		"down/a.b=tool_result":     {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", "tool_result"},
-		"choices.delta:x=metadata": {query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "choices.delta:x", transcript.Metadata},
+	for in, want := range map[string]query.Label{
+		"1.1.1=assistant":          {At: query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, Path: "1.1.1", Role: transcript.Assistant},
+		"up/2.1:user":              {At: query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, Dir: "up", Path: "2.1", Role: transcript.User},
+		"down/a.b=tool_result":     {At: query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, Dir: "down", Path: "a.b", Role: "tool_result"},
+		"choices.delta:x=metadata": {At: query.Address{File: "a.uwc", Exchange: 2, Frame: -1}, Path: "choices.delta:x", Role: transcript.Metadata},
 	} {
 		if got, err := parseLabel(in, []string{"a.uwc", "2"}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", in, got, err, want)
 		}
 	}
 	got, err := parseLabel("d/b.uwc#7=1.2=thinking", nil)
-	if want := (labelling{query.Address{File: "d/b.uwc", Exchange: 7, Frame: -1}, "", "1.2", transcript.Thinking}); err != nil || got != want {
+	if want := (query.Label{At: query.Address{File: "d/b.uwc", Exchange: 7, Frame: -1}, Path: "1.2", Role: transcript.Thinking}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	for _, in := range []string{"", "1.1", "1.1=boss", "=", "b.uwc=1.1=user"} {

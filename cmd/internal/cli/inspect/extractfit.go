@@ -2,50 +2,17 @@ package inspect
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
-	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 )
-
-func extractWeightsCommand(a *app.App) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "weights [FILE]",
-		Short: "Show the weights that extract scores by, or what a weights file changes",
-		Long: `weights prints what each feature adds to the log odds of each role. With FILE it
-prints the rows that differ from the built-in weights, as OLD>NEW.`,
-		Example: "  unwire extract weights\n  unwire extract weights --json > weights.json\n  unwire extract weights weights.json",
-		Args:    app.ArgsBetween(0, "FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			built := transcript.DefaultWeights()
-			w := built
-			if len(args) == 1 {
-				var err error
-				if w, err = loadWeights(a, args[0]); err != nil {
-					return err
-				}
-			}
-			if asJSON {
-				return a.Print(&contract.Weights{Weights: w})
-			}
-			return render.Weights(a.Out, w, built, len(args) == 1)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a weights file")
-	return cmd
-}
 
 func extractFitCommand(a *app.App) *cobra.Command {
 	var out, start string
@@ -107,102 +74,4 @@ func writeWeights(a *app.App, w *transcript.Weights, out string) error {
 		return err
 	}
 	return app.WholeFile(out, app.ForOwner, func(w io.Writer) error { _, err := b.WriteTo(w); return err })
-}
-
-// A labelling is what --label says.
-type labelling struct {
-	addr query.Address
-	dir  string // "" for either
-	path string
-	role transcript.Role
-}
-
-// parseLabel reads [F.uwc#ID=][up/|down/]PATH=ROLE, or a colon before the role.
-func parseLabel(s string, args []string) (labelling, error) {
-	bad := func(why string) (labelling, error) {
-		return labelling{}, app.Fail(app.ExitUsage, fmt.Errorf("--label %q: %s", s, why), "as in --label 1.1.1=assistant, --label up/2.1=user, or --label 'F.uwc#2=1.1.1=assistant'")
-	}
-	cut := max(strings.LastIndexByte(s, '='), strings.LastIndexByte(s, ':'))
-	if cut < 0 {
-		return bad("no role")
-	}
-	l := labelling{path: s[:cut]}
-	var err error
-	if l.role, err = transcript.ParseRole(s[cut+1:]); err != nil {
-		return bad(err.Error())
-	}
-	if len(args) == 0 {
-		file, path, ok := strings.Cut(l.path, "=")
-		if !ok {
-			return bad("no exchange")
-		}
-		l.addr, l.path = query.ParseAddress(file), path
-	} else if l.addr, err = app.AddressArgs(args, false); err != nil {
-		return l, err
-	}
-	if l.addr.Exchange == 0 {
-		return bad("which exchange?")
-	}
-	for _, dir := range [...]string{"up", "down"} {
-		if path, ok := strings.CutPrefix(l.path, dir+"/"); ok {
-			l.dir, l.path = dir, path
-		}
-	}
-	return l, nil
-}
-
-// label adds labels to the labels file: all of them or, where one is wrong, none.
-func (e *extraction) label(ctx context.Context, args []string) error {
-	var lines bytes.Buffer
-	enc := json.NewEncoder(&lines)
-	enc.SetEscapeHTML(false)
-	count := 0
-	for _, s := range e.extractFlags.label {
-		l, err := parseLabel(s, args)
-		if err != nil {
-			return err
-		}
-		tr, err := e.transcriptAt(ctx, l.addr)
-		if err != nil {
-			return err
-		}
-		found := 0
-		for i := range tr.Candidates {
-			c := &tr.Candidates[i]
-			if c.Path != l.path || l.dir != "" && c.Dir != l.dir {
-				continue
-			}
-			found++
-			if err := enc.Encode(c.Label(labelSource(l.addr), l.role)); err != nil {
-				return err
-			}
-		}
-		if found == 0 {
-			return app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.addr, l.path), fmt.Sprintf("'unwire extract --top 99 %s %d' lists them", l.addr.File, l.addr.Exchange))
-		}
-		count += found
-	}
-	if err := appendFile(e.labels, lines.Bytes()); err != nil {
-		return err
-	}
-	e.Say("unwire: %d labels added to %s", count, e.labels)
-	return nil
-}
-
-func labelSource(addr query.Address) string {
-	return fmt.Sprintf("%s#%d", filepath.Base(addr.File), addr.Exchange)
-}
-
-func (e *extraction) transcriptAt(ctx context.Context, addr query.Address) (*transcript.Transcript, error) {
-	store, err := app.OpenCapture(addr.File)
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
-	addr.Part = addr.Part || e.parts
-	ex, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
-	if err != nil {
-		return nil, err
-	}
-	return transcript.Extract(ex.Exchange, e.options), nil
 }

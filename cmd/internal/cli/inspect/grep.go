@@ -20,6 +20,7 @@ import (
 	"unwire/cmd/internal/render"
 	"unwire/decode/fieldpath"
 	"unwire/decode/search"
+	"unwire/proto"
 )
 
 type grepFlags struct {
@@ -30,6 +31,7 @@ type grepFlags struct {
 
 func grepCommand(a *app.App) *cobra.Command {
 	var f grepFlags
+	split := proto.Profile().Split
 	cmd := &cobra.Command{
 		Use:   "grep [PATTERN] F.uwc…",
 		Short: "Find text, bytes, numbers and field paths inside decoded frames",
@@ -63,7 +65,7 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	fl.StringVar(&f.path, "path", "", "in these fields: numbers joined by dots, * for any one, ** for any more, [n] for one of several")
 	fl.BoolVar(&f.headers, "headers", false, "in URLs and headers, too")
 	fl.StringVar(&f.dir, "dir", "", "only what the client sent (up) or what it received (down)")
-	fl.StringVar(&f.method, "method", "", "only calls of this method: Run, agent.v1.AgentService/Run, with * for any text")
+	fl.StringVar(&f.method, "method", "", "only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+", with * for any text")
 	fl.BoolVar(&f.json, "json", false, "a JSON object a match")
 	fl.BoolVarP(&f.list, "list", "l", false, "the exchanges alone")
 	fl.BoolVarP(&f.count, "count", "c", false, "how many matches each exchange has")

@@ -227,5 +227,10 @@ func frameAt(ex *decode.Exchange, addr query.Address) (*decode.Frame, error) {
 	if err == nil {
 		return f, nil
 	}
-	return nil, app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists them; they are numbered from 0", addr.File, addr.Exchange))
+	return nil, noFrame(err, addr)
+}
+
+// noFrame adds to the error of an address without a frame where the frames are listed.
+func noFrame(err error, addr query.Address) error {
+	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists them; they are numbered from 0", addr.File, addr.Exchange))
 }

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +17,7 @@ import (
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay/outbound"
@@ -209,7 +208,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 		if o.To == nil || o.Method == "" {
 			return nil, app.Fail(app.ExitUsage, errors.New("what is to be asked?"), "give --to URL and --method /pkg.Service/Method, or --from F.uwc#ID")
 		}
-		if value, ok := reach.Credentials.Authorization(); ok {
+		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
 		}
 	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
@@ -295,12 +294,13 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 			return err
 		}
 	default:
-		if err := probeTable(a, r); err != nil {
+		if err := replaytext.ProbeResult(a.Out, r); err != nil {
 			return err
 		}
+		replaytext.Probed(a.Err, r)
 	}
 	if r.Stopped != "" {
-		hint := replaycmd.ResultHint(r.Reason, f.to)
+		hint := replaytext.Hint(r.Reason, f.to)
 		if len(r.Fields)+len(r.Settled) > 0 {
 			hint = "what was learnt until then is above"
 		}
@@ -310,97 +310,4 @@ func printProbe(a *app.App, r *probe.Result, f *probeFlags) error {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
-}
-
-func probeTable(a *app.App, r *probe.Result) error {
-	header := []string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}
-	rows := [][]string{}
-	for _, f := range slices.Concat(r.Fields, r.Nested) {
-		number, name, last := "", f.Name, ""
-		if f.Number > 0 {
-			number = strconv.Itoa(int(f.Number))
-			if f.Path != "" {
-				number = f.Path + "." + number
-			}
-		}
-		if f.In != "" {
-			name = f.In + "." + name
-		}
-		if len(f.Evidence) > 0 {
-			last = f.Evidence[len(f.Evidence)-1]
-		}
-		of := f.Type
-		if values := slices.Concat(f.Values, f.Holds); len(values) > 0 {
-			of = strings.TrimSpace(of + " {" + strings.Join(values, ", ") + "}")
-		}
-		rows = append(rows, []string{number, string(f.Class), f.Kind, f.Label, name, of, last})
-	}
-	header, rows = fitting(a, header, rows, []int{0, 4, 1, 3, 2, 5, 6})
-	if len(r.Settled) > 0 {
-		if err := settledTable(a, r); err != nil {
-			return err
-		}
-	} else if err := a.Out.Table(header, rows); err != nil {
-		return err
-	}
-	a.Say("%s, %s: %s, %s of bodies; %s may have run the handler", r.Runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
-	for _, n := range r.Notes {
-		a.Say("%s", term.Clean(n))
-	}
-	return nil
-}
-
-// fitting makes a table as wide as the terminal: columns without a word are left
-// out, and those that come last in order are cut, or left out if little would be
-// left of them.
-func fitting(a *app.App, header []string, rows [][]string, order []int) ([]string, [][]string) {
-	const least, evidence, between = 12, 100, 2
-	room := a.Out.Width
-	if !a.Out.TTY || room <= 0 {
-		for _, row := range rows {
-			row[len(row)-1] = term.Cut(term.Clean(row[len(row)-1]), evidence)
-		}
-		return header, rows
-	}
-	var keep []int
-	widths := make([]int, len(header))
-	for _, i := range order {
-		longest := 0
-		for _, row := range rows {
-			row[i] = term.Clean(row[i])
-			longest = max(longest, utf8.RuneCountInString(row[i]))
-		}
-		widths[i] = min(max(longest, len(header[i])), max(room-between, 0))
-		if room -= widths[i] + between; room < 0 && len(keep) > 0 {
-			widths[i] += room
-			room = 0
-		}
-		if longest > 0 && widths[i] >= min(longest, least) {
-			keep = append(keep, i)
-		} else {
-			room += widths[i] + between
-		}
-	}
-	slices.Sort(keep)
-	cut := func(row []string) (out []string) {
-		for _, i := range keep {
-			cell := []rune(row[i])
-			if len(cell) > widths[i] {
-				cell = append(cell[:max(widths[i]-1, 0)], '…')
-			}
-			out = append(out, string(cell))
-		}
-		return out
-	}
-	for i, row := range rows {
-		rows[i] = cut(row)
-	}
-	return cut(header), rows
-}
-
-func orUnknown(name string) string {
-	if name == "" {
-		return "a request of a type that is not known"
-	}
-	return term.Clean(name)
 }

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/term"
 	"unwire/replay/probe"
 	"unwire/schema"
 )
@@ -77,23 +75,4 @@ func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 		return app.Fail(app.ExitUsage, errors.New(name+" has no doubt about the request: there is nothing to ask"), "")
 	}
 	return nil
-}
-
-// settledTable lists the claims with what follows from the server's answers.
-func settledTable(a *app.App, r *probe.Result) error {
-	rows := [][]string{}
-	for _, q := range r.Settled {
-		at := strconv.Itoa(int(q.Number))
-		if q.Path != "" {
-			at = q.Path + "." + at
-		}
-		for _, c := range q.Claims {
-			why := c.Concluded
-			if c.Open != "" {
-				why += "; open: " + c.Open
-			}
-			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
-		}
-	}
-	return a.Out.Wide([]string{"FIELD", "CLAIM", "FROM", "VERDICT", "WHY"}, rows)
 }

@@ -9,6 +9,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/replay"
 )
 
@@ -29,15 +30,13 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 	opts.Issued, err = replay.SendBefore(ctx, store, first, opts.Changes, opts.Options, func(n int64, plan *replay.Plan) (*replay.Result, error) {
 		shown := plan.Description()
 		if f.Live && shown.Refusal == "" {
-			if err := printPlan(a.Err, &shown, true); err != nil {
-				return nil, err
-			}
+			replaytext.Plan(a.Err, &shown, true)
 		}
 		result, err := Send(ctx, a, plan, f.out)
 		if err != nil {
 			return nil, fmt.Errorf("exchange %d, to be sent first: %w", n, err)
 		}
-		a.Say("exchange %d, sent first: %s", n, ComparisonLine(result))
+		a.Say("exchange %d, sent first: %s", n, replaytext.Comparison(result))
 		if !result.Comparison.Answered() {
 			sayHint(a, result, shown.URL)
 			return nil, comparisonStatus(result)

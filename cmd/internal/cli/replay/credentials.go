@@ -16,7 +16,7 @@ import (
 	"unwire/captures/profile"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/term"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/proto"
 	"unwire/replay/credential"
 )
@@ -75,19 +75,7 @@ func credentials(a *app.App, refs []string, asJSON bool) error {
 			}
 		}
 	} else {
-		rows := make([][]string, len(lines))
-		for i, l := range lines {
-			state := l.State
-			if l.Error != "" {
-				state += ": " + l.Error
-			}
-			hosts := "loopback, " + strings.Join(l.Hosts, ", ")
-			if len(l.Hosts) == 0 {
-				hosts = "loopback, and --allow-host with --live"
-			}
-			rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
-		}
-		if err := a.Out.Wide([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
+		if err := replaytext.Credentials(a.Out, lines); err != nil {
 			return err
 		}
 	}
@@ -128,14 +116,14 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 		if !t.Expires.IsZero() {
 			line.Expires = t.Expires.Format(time.RFC3339)
 		}
-		if left := t.Expires.Sub(now); c.Stale(now) && left > 0 {
+		if left := t.Expires.Sub(now); t.IsStale(now) && left > 0 {
 			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; it is refused below a minute", int(left.Seconds()))
-		} else if c.Stale(now) {
+		} else if t.IsStale(now) {
 			line.State = stateExpired
 		}
 		lines = append(lines, line)
 	}
-	if from, ok := c.HasKey(); ok {
+	if _, from, ok := c.Find(credential.EnvAPIKey); ok {
 		key := contract.Credential{Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
 		lines = append(lines, key)
 	}
@@ -182,5 +170,5 @@ func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
 		return nil, err
 	}
 	p := proto.Profile()
-	return p.Agent(base, p.IsPrivate(ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader))), nil
+	return p.Agent(base, ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader)), nil
 }

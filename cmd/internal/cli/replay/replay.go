@@ -1,24 +1,22 @@
 package replaycmd
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/cli/inspect"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/replay"
@@ -133,7 +131,11 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlag
 	if err := sendFirst(ctx, a, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
-	plan, err := opts.learnAndPlan(ctx, store, addr.Exchange, f.learn && !f.dryRun)
+	learn := f.learn && !f.dryRun
+	plan, err := store.Plan(ctx, addr.Exchange, opts.Changes, opts.Options, learn)
+	if err != nil && learn {
+		return Refusal(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -165,9 +167,10 @@ func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, e
 	case f.dryRun && f.json:
 		return true, a.Print(&contract.ReplayPlan{Description: plan})
 	case f.dryRun:
-		return true, printPlan(a.Out, plan, f.Live)
+		replaytext.Plan(a.Out, plan, f.Live)
+		return true, nil
 	case f.Live && plan.Refusal == "":
-		return false, printPlan(a.Err, plan, true)
+		replaytext.Plan(a.Err, plan, true)
 	}
 	return false, nil
 }
@@ -184,29 +187,6 @@ func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64)
 type ReplaySettings struct {
 	replay.Changes
 	replay.Options
-}
-
-// Plan reads an exchange and plans to send it again.
-func (s *ReplaySettings) Plan(ctx context.Context, store *query.Capture, id int64) (*replay.Plan, error) {
-	request, err := replay.NewRequest(ctx, store, id, s.Changes)
-	if err != nil {
-		return nil, err
-	}
-	return request.Plan(ctx, s.Options)
-}
-
-// learnAndPlan is plan; with learn, the unedited request is sent first.
-func (s *ReplaySettings) learnAndPlan(ctx context.Context, store *query.Capture, id int64, learn bool) (*replay.Plan, error) {
-	request, err := replay.NewRequest(ctx, store, id, s.Changes)
-	if err != nil {
-		return nil, err
-	}
-	if learn {
-		if s.Lesson, err = replay.Learn(ctx, request, s.Options, nil); err != nil {
-			return nil, Refusal(err)
-		}
-	}
-	return request.Plan(ctx, s.Options)
 }
 
 func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
@@ -318,20 +298,13 @@ func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
 	if f.json {
 		return a.Print(&contract.ReplayResult{Result: r})
 	}
-	fmt.Fprintln(a.Out, a.Out.Bold(ComparisonLine(r)))
-	for _, d := range r.Details {
-		fmt.Fprintf(a.Out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
-	}
-	for _, c := range r.Concluded {
-		fmt.Fprintf(a.Out, "we concluded: %s\n", term.Clean(c))
-	}
-	if len(r.Refreshed) > 0 {
-		fmt.Fprintf(a.Out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
-	}
+	replaytext.Result(a.Out, r)
 	if len(r.Diff) > 0 {
-		if _, err := inspect.PrintChanges(a, []inspect.ChangeGroup{{Changes: r.Diff}}, inspect.DiffFlags{Format: "tsv", All: f.all}); err != nil {
+		changes := []query.Comparison{{Changes: r.Diff}}
+		if err := render.Differences(a.Out, changes, render.DiffOptions{Format: "tsv", All: f.all}); err != nil {
 			return err
 		}
+		a.Say("%s", render.DifferenceCount(changes))
 	}
 	if r.Exchange != 0 {
 		a.Say("the answer is %s#%d", f.out, r.Exchange)
@@ -341,114 +314,11 @@ func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
 
 // sayHint says what to do about a request that got no answer.
 func sayHint(a *app.App, r *replay.Result, url string) {
-	hint := ResultHint(r.Reason, url)
+	hint := replaytext.Hint(r.Reason, url)
 	if r.Comparison == replay.Refused {
 		hint = "another host needs --live and --allow-host; --to sends it to a local server"
 	}
 	if hint != "" {
 		a.Say("unwire: hint: %s", hint)
 	}
-}
-
-// oneLine is JSON without its white space, or text as it is.
-func oneLine(text string) string {
-	var b bytes.Buffer
-	if json.Compact(&b, []byte(text)) != nil {
-		return text
-	}
-	return b.String()
-}
-
-// ComparisonLine reports the comparison, and keeps apart what the server said from what
-// we concluded.
-func ComparisonLine(r *replay.Result) string {
-	s := string(r.Comparison)
-	switch {
-	case r.Comparison == replay.Refused:
-		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
-	case r.Comparison == replay.NotSent:
-		return "not sent: " + term.Clean(r.Message)
-	case r.Reason == outbound.NoAnswer:
-		return "no answer: " + term.Clean(r.Message)
-	case r.Message == "" && r.Code == "":
-	case r.Origin == replay.FromServer:
-		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
-	default:
-		s += fmt.Sprintf(": we concluded %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
-	}
-	if r.Status != 0 {
-		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, app.Counted(r.Sent, "frame"), r.Received)
-	}
-	return s
-}
-
-// printPlan shows what would be sent, with its bytes where it goes to another host.
-func printPlan(out *term.Output, p *replay.Description, withBytes bool) error {
-	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
-	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
-	for _, h := range p.Headers {
-		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
-	}
-	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
-	}
-	for _, s := range p.Secrets {
-		from := s.From
-		switch {
-		case s.Omitted:
-			from = "left out"
-		case from == "":
-			from = "missing: set " + strings.Join(s.Wants, " or ")
-		}
-		if s.Expires != "" {
-			from += ", expires " + s.Expires
-		}
-		fmt.Fprintf(out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
-	}
-	for _, e := range p.Edits {
-		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
-	}
-	for _, fr := range p.Frames {
-		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
-		if withBytes {
-			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
-		}
-	}
-	switch p.Effects {
-	case replay.EffectsNone:
-		fmt.Fprintln(out, "effects: none, as its method says")
-	default:
-		fmt.Fprintln(out, "effects: unknown; nothing says that it has none")
-	}
-	if p.Refusal != "" {
-		fmt.Fprintf(out, "it would be refused: %s\n", term.Clean(p.Refusal))
-	}
-	return nil
-}
-
-// framePacing says what a frame of a plan waits for and takes over.
-func framePacing(f *replay.PlanFrame) string {
-	var s string
-	if f.Append != nil {
-		s += fmt.Sprintf(", append %d", f.Append.Number)
-	}
-	if f.Edited {
-		s += ", edited"
-	}
-	if f.Compressed {
-		s += ", compressed"
-	}
-	switch {
-	case f.Beat && f.Edited:
-		s += ", a heartbeat as it was captured"
-	case f.Beat:
-		s += ", a heartbeat, by the clock"
-	}
-	if f.Answers != "" {
-		s += ", waits for " + f.Answers
-	}
-	for _, b := range f.Live {
-		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")
-	}
-	return s
 }

@@ -2,14 +2,11 @@ package replaycmd
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +14,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/term"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
 	"unwire/replay/standin"
@@ -129,7 +126,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	err = suite.Run(ctx, files, suite.Options{
 		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: openStore, Learn: f.learn, Answers: answers,
 	}, func(o *suite.Outcome) error {
-		line := contract.NewExperiment(o, failures(o))
+		line := contract.NewExperiment(o, replaytext.Failures(o))
 		lines = append(lines, line)
 		if f.json {
 			return a.Print(line)
@@ -140,7 +137,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 		return err
 	}
 	if !f.json {
-		if err := printSuite(a, lines, f.format); err != nil {
+		if err := replaytext.Suite(a.Out, lines, f.format); err != nil {
 			return err
 		}
 	}
@@ -160,7 +157,7 @@ func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 			continue
 		}
 		said[l.Result.Reason] = true
-		if hint := ResultHint(l.Result.Reason, ""); hint != "" {
+		if hint := replaytext.Hint(l.Result.Reason, ""); hint != "" {
 			a.Say("unwire: hint: %s", hint)
 		}
 	}
@@ -196,97 +193,15 @@ func startStandin(a *app.App, script []byte, opts *ReplaySettings, credentials s
 	if err == nil {
 		opts.OmitSecrets = true
 		// No secret of the user goes to a server that takes any.
-		opts.Credentials, err = credential.Load(credentials, func(name string) string {
+		opts.Credentials, err = credential.Resolver{Getenv: func(name string) string {
 			return map[string]string{credential.EnvToken: suiteToken}[name]
-		})
+		}}.Load("file:" + credentials)
 	}
 	if err != nil {
 		stop()
 		return nil, err
 	}
 	return stop, nil
-}
-
-// failures says which expectations were not met, or why an experiment was not run.
-func failures(o *suite.Outcome) []string {
-	if first, ok := errors.AsType[*suite.UnansweredError](o.Err); ok {
-		return []string{fmt.Sprintf("exchange %d, sent first: %s", first.Exchange, ComparisonLine(first.Result))}
-	}
-	if o.Err != nil {
-		return []string{o.Err.Error()}
-	}
-	return append([]string{}, o.Failed...)
-}
-
-func printSuite(a *app.App, lines []*contract.Experiment, format string) error {
-	switch format {
-	case "table":
-		var rows [][]string
-		for _, l := range lines {
-			comparison, state := "", "ok"
-			if l.Result != nil {
-				comparison = string(l.Result.Comparison)
-			}
-			if !l.OK {
-				state = "not ok"
-			}
-			rows = append(rows, []string{l.File, state, comparison, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
-		}
-		return a.Out.Wide([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
-	case "junit":
-		return printJUnit(a, lines)
-	}
-	fmt.Fprintf(a.Out, "TAP version 14\n1..%d\n", len(lines))
-	for i, l := range lines {
-		state := "ok"
-		if !l.OK {
-			state = "not ok"
-		}
-		fmt.Fprintf(a.Out, "%s %d - %s\n", state, i+1, term.Clean(strings.TrimSuffix(l.File+": "+l.About, ": ")))
-		for _, why := range l.Failed {
-			fmt.Fprintf(a.Out, "  # %s\n", term.Clean(strings.ReplaceAll(why, "\n", " ")))
-		}
-	}
-	return nil
-}
-
-// Elements of a report as JUnit writes it.
-type (
-	junitSuite struct {
-		XMLName  xml.Name    `xml:"testsuite"`
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		Seconds string        `xml:"time,attr"`
-		Failure *junitFailure `xml:"failure"`
-	}
-	junitFailure struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
-func printJUnit(a *app.App, lines []*contract.Experiment) error {
-	report := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
-	for _, l := range lines {
-		c := junitCase{Class: "unwire.replay", Name: strings.TrimSuffix(l.File+": "+l.About, ": "), Seconds: fmt.Sprintf("%.3f", l.Duration/1000)}
-		if !l.OK {
-			report.Failures++
-			c.Failure = &junitFailure{Message: l.Failed[0], Text: strings.Join(l.Failed, "\n")}
-		}
-		report.Cases = append(report.Cases, c)
-	}
-	b, err := xml.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "%s%s\n", xml.Header, b)
-	return err
 }
 
 // openStore opens a capture for a library that reads it.

@@ -2,24 +2,19 @@ package replaycmd
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
@@ -103,21 +98,8 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
 }
 
-// A verifyCall is a method of a capture whose request the definitions know.
-type verifyCall struct {
-	exchange int64
-	method   string
-	captured *url.URL
-	protocol decode.Protocol
-	request  protoreflect.MessageDescriptor
-	seen     map[string]probe.Hint // in requests that were accepted
-}
-
 // liveVerifyBudget is how many requests another machine gets if nothing is said.
 const liveVerifyBudget = 200
-
-// maxSeen is how many exchanges of a method are looked into for wire types.
-const maxSeen = 50
 
 func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFlags) (err error) {
 	if f.standin && f.To != "" {
@@ -142,11 +124,11 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return err
 	}
 	defer store.Close() //nolint:errcheck // it was only read
-	calls, err := methodsToVerify(ctx, a, store, addr, &reach)
+	methods, err := methodsToVerify(ctx, a, store, addr, reach.Schema)
 	if err != nil {
 		return err
 	}
-	if f.standin || f.To == "" && !f.Live && !allLocal(calls) {
+	if f.standin || f.To == "" && !f.Live && !methods.Local() {
 		if !f.standin {
 			a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
 		}
@@ -156,298 +138,92 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		}
 		defer stop()
 	}
-	var journal io.ReadWriteSeeker
+	o := f.methodsOptions(reach)
 	if f.journal != "" && !f.dryRun {
 		file, err := OpenJournal(f.journal, f.resume)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		journal = file
+		o.Options.Journal = file
 	}
-	return verifyEach(ctx, a, store, calls, reach, journal, f)
+	return verifyMethods(ctx, a, store, methods, o, f)
 }
 
-func allLocal(calls []*verifyCall) bool {
-	for _, c := range calls {
-		if outbound.CheckTarget(c.captured, false, nil) != nil {
-			return false
-		}
+// methodsOptions are the options that the flags and what they reach say.
+func (f *verifyFlags) methodsOptions(reach ReplaySettings) oracle.MethodsOptions {
+	return oracle.MethodsOptions{
+		Options: probe.Options{
+			To: reach.To, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Budget: f.budget, Rate: f.rate, Timeout: f.timeout,
+			AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
+		},
+		Replay: reach.Options, PlanOnly: f.dryRun,
 	}
-	return true
 }
 
-// methodsToVerify finds the methods of a capture, or of one exchange.
-func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, reach *ReplaySettings) ([]*verifyCall, error) {
-	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
-	found := false
-	for row, err := range store.Exchanges(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if addr.Exchange != 0 && row.ID != addr.Exchange {
-			continue
-		}
-		found = true
-		if err := calls.addExchange(ctx, store, row); err != nil {
-			return nil, err
-		}
+// methodsToVerify finds the methods of a capture, or of one exchange, and reports
+// those that are left out.
+func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr query.Address, s *schema.Schema) (*oracle.Methods, error) {
+	methods, err := oracle.FindMethods(ctx, store, s, addr.Exchange)
+	if err != nil {
+		return nil, err
 	}
-	for _, m := range calls.unknown {
+	for _, m := range methods.Unknown {
 		a.Say("%s is left out: the definitions do not know its request, or it is not asked this way", term.Clean(m))
 	}
 	switch {
-	case addr.Exchange != 0 && !found:
+	case addr.Exchange != 0 && methods.Exchanges == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
-	case len(calls.list) == 0:
+	case methods.Len() == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), "--proto names the folder of definitions")
 	}
-	return calls.list, nil
+	return methods, nil
 }
 
-// verifyCalls are the methods that were found so far.
-type verifyCalls struct {
-	schema   *schema.Schema
-	list     []*verifyCall
-	byMethod map[string]*verifyCall
-
-	// looked counts the exchanges that were looked into, by path.
-	looked map[string]int
-	// unknown are the methods that cannot be asked about.
-	unknown []string
-}
-
-// addExchange looks into an exchange, unless enough of its method were looked into.
-func (v *verifyCalls) addExchange(ctx context.Context, store *query.Capture, row *captures.Exchange) error {
-	u, err := url.Parse(row.URL)
-	if err != nil || v.looked[u.Path] >= maxSeen {
+// verifyMethods verifies the methods and prints what came of each.
+func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, methods *oracle.Methods, o oracle.MethodsOptions, f *verifyFlags) error {
+	var list []*probe.Verification
+	o.Planned = func(p *oracle.VerifyPlan) error {
+		switch {
+		case f.dryRun && f.json:
+			return a.Print(&contract.VerifyPlan{VerifyPlan: p})
+		case f.dryRun:
+			replaytext.VerifyPlan(a.Out, p)
+		case p.Live:
+			replaytext.VerifyPlan(a.Err, p)
+		}
 		return nil
 	}
-	v.looked[u.Path]++
-	ex, err := decode.Decode(ctx, store, row.ID, decode.Options{})
+	o.Verified = func(v *probe.Verification) error {
+		list = append(list, v)
+		if f.json {
+			if err := a.Print(&contract.Verification{Verification: v}); err != nil {
+				return err
+			}
+		}
+		replaytext.Verified(a.Err, v)
+		return nil
+	}
+	o.Skipped = func(method, why string) {
+		a.Say("%s was not asked about: %s", term.Clean(method), term.Clean(why))
+	}
+
+	sum, err := oracle.VerifyMethods(ctx, store, methods, o)
 	if err != nil {
-		return err
+		return Refusal(err)
 	}
-	md := v.schema.FrameType(ex.Call, captures.Up)
-	method := "/" + ex.Service + "/" + ex.RPC
-	if md == nil || !canAsk(ex.Protocol) {
-		if ex.RPC != "" && v.looked[u.Path] == 1 {
-			v.unknown = append(v.unknown, method)
-		}
-		return nil
-	}
-
-	c := v.byMethod[method]
-	if c == nil {
-		c = &verifyCall{exchange: row.ID, method: method, captured: u, protocol: ex.Protocol, request: md, seen: map[string]probe.Hint{}}
-		v.byMethod[method] = c
-		v.list = append(v.list, c)
-	}
-	for i := range ex.Frames {
-		if fr := &ex.Frames[i]; fr.Up() && fr.End == nil && ex.Code == "ok" && ex.Codec == "proto" {
-			probe.SeenIn(c.seen, fr.Data, md)
-		}
-	}
-	return nil
-}
-
-func canAsk(p decode.Protocol) bool {
-	switch p {
-	case decode.ConnectUnary, decode.ConnectGet, decode.ConnectStream, decode.GRPC, decode.GRPCWeb:
-		return true
-	}
-	return false
-}
-
-// verifyEach verifies the methods one after the other.
-func verifyEach(ctx context.Context, a *app.App, store *query.Capture, calls []*verifyCall, reach ReplaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
-	r := &verifyRun{App: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
-	for _, call := range calls {
-		if r.stopped != "" || r.left <= 0 {
-			a.Say("%s was not asked about: %s", term.Clean(call.method), term.Clean(orText(r.stopped, "the budget is used up")))
-			r.finding = true
-			continue
-		}
-		if err := r.verify(ctx, call); err != nil {
-			return err
-		}
-	}
-	if len(r.rows) > 0 && !f.json {
-		if err := a.Out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, r.rows); err != nil {
+	if !f.json {
+		if err := replaytext.Verifications(a.Out, list, f.all); err != nil {
 			return err
 		}
 	}
 	switch {
-	case r.finding:
+	case sum.Finding:
 		return app.Fail(app.ExitFinding, nil, "")
-	case !r.answered:
+	case !sum.Answered:
 		return app.Fail(app.ExitFinding, errors.New("no server said anything of its parser"), "")
 	}
 	return nil
-}
-
-// A verifyRun is what the verification of several methods has in common.
-type verifyRun struct {
-	*app.App
-	*verifyFlags
-	store   *query.Capture
-	reach   ReplaySettings
-	journal io.ReadWriteSeeker
-
-	// left is the budget that is left.
-	left int
-	// stopped is why no other method is asked about; "" if they are.
-	stopped string
-	// answered says that a server said something of its parser, or a plan was shown.
-	answered bool
-	// finding says that something was contradicted, or not asked to its end.
-	finding bool
-	rows    [][]string
-}
-
-// verify asks about one method, or shows what would be asked.
-func (r *verifyRun) verify(ctx context.Context, call *verifyCall) error {
-	o, err := call.options(ctx, r.store, r.reach, r.verifyFlags)
-	if err != nil {
-		return Refusal(err)
-	}
-	o.Budget = r.left
-	plan, err := oracle.NewVerifyPlan(o)
-	if err != nil {
-		return Refusal(err)
-	}
-	if r.dryRun {
-		r.answered = true
-		return printVerifyPlan(r.App, r.Out, plan, r.json)
-	}
-	if plan.Live {
-		if err := printVerifyPlan(r.App, r.Err, plan, false); err != nil {
-			return err
-		}
-	}
-	if r.journal != nil {
-		if _, err := r.journal.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		o.Journal = r.journal
-	}
-
-	v, err := oracle.Verify(ctx, *o)
-	if err != nil {
-		return Refusal(err)
-	}
-	r.left -= v.Requests - v.Resumed
-	if r.rows = append(r.rows, verifyRows(v, r.all)...); r.json {
-		if err := r.Print(&contract.Verification{Verification: v}); err != nil {
-			return err
-		}
-	}
-	sayVerified(r.App, v)
-	r.answered = r.answered || v.Runtime != probe.Unknown && v.Runtime != ""
-	r.finding = r.finding || v.Contradicted > 0 || v.Stopped != ""
-	if plan.Live {
-		// What one method hears counts for all.
-		r.stopped = v.Stopped
-	}
-	return nil
-}
-
-func orText(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
-func (c *verifyCall) options(ctx context.Context, store *query.Capture, reach ReplaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
-	to := reach.To
-	if to == nil {
-		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
-	}
-	o := &probe.VerifyOptions{Request: c.request, Options: probe.Options{
-		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
-		AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
-	}}
-	if c.captured.Hostname() == to.Hostname() {
-		// another server may take what this one did not
-		o.Seen = c.seen
-	}
-	return o, o.FromCapture(ctx, store, c.exchange, reach.Options)
-}
-
-// shownBody is how many bytes of a plan's message are shown.
-const shownBody = 4 << 10
-
-func printVerifyPlan(a *app.App, out *term.Output, p *oracle.VerifyPlan, asJSON bool) error {
-	if asJSON {
-		return a.Print(&contract.VerifyPlan{VerifyPlan: p})
-	}
-	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
-	for _, h := range p.Headers {
-		fmt.Fprintf(out, "  %s\n", term.Clean(h))
-	}
-	fmt.Fprintf(out, "%s of %s; at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
-	if p.Rate > 0 {
-		fmt.Fprintf(out, ", %g a second", p.Rate)
-	}
-	fmt.Fprintf(out, "\nthe first message, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
-	if len(p.Body) > shownBody {
-		fmt.Fprintf(out, "and %s more: --dry-run --json has all\n", app.Counted(len(p.Body)-shownBody, "byte"))
-	}
-	for _, s := range p.Steps {
-		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
-	}
-	for _, e := range p.Effects {
-		fmt.Fprintf(out, "effects: %s\n", e)
-	}
-	return nil
-}
-
-// verifyRows are the rows of a method; what was said of confirmed fields is cut
-// short, unless all is wanted.
-func verifyRows(v *probe.Verification, all bool) [][]string {
-	rows := [][]string{}
-	for i := range v.Claims {
-		c := &v.Claims[i]
-		said := ""
-		if len(c.Said) > 0 {
-			said = term.Clean(c.Said[len(c.Said)-1])
-		}
-		switch {
-		case all:
-			said = term.Clean(strings.Join(c.Said, "; "))
-		case c.Verdict == probe.Confirmed:
-			said = term.Cut(said, 60)
-		default:
-			said = term.Cut(said, 160)
-		}
-		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
-		if c.Open != "" {
-			concluded += "; open: " + c.Open
-		}
-		if c.Label == "map" {
-			label = ""
-		}
-		rows = append(rows, []string{
-			term.Clean(v.Method[strings.LastIndexByte(v.Method, '/')+1:]), c.Path, term.Clean(c.Message + "." + c.Name), term.Clean(label + c.Type),
-			string(c.Verdict), term.Clean(concluded), said,
-		})
-	}
-	return rows
-}
-
-func sayVerified(a *app.App, v *probe.Verification) {
-	a.Say("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler", term.Clean(v.Method),
-		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
-	for _, n := range v.Notes {
-		a.Say("%s", term.Clean(n))
-	}
-	if v.Stopped != "" {
-		a.Say("unwire: error: %s", term.Clean(v.Stopped))
-		if hint := ResultHint(v.Reason, ""); hint != "" {
-			a.Say("unwire: hint: %s", hint)
-		}
-	}
 }
 
 // Refusal gives a target that may not be sent to its exit status.

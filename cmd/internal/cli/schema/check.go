@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
@@ -170,21 +169,12 @@ func nothingChecked(r *check.Report, exchanges int) error {
 // CheckCaptures checks the exchanges of captures against definitions, and counts
 // them. For a damaged capture it returns the report of what could be read and an error.
 func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
-	file := ""
-	k := check.NewChecker(defs, check.CheckOptions{
-		Profile: proto.Profile(),
-		Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
-			return frameAddress(file, ex, f, part)
-		},
-	})
-	damage := withCaptures(inputs, func(c *store.Store, at query.Address) error {
-		file = at.File
-		n, err := k.AddCapture(ctx, c, at.Exchange, at.Part, a.Remark)
-		exchanges += n
-		return err
+	coverage := query.NewCoverage(defs, proto.Profile())
+	damage := withCaptures(inputs, func(c *query.Capture, at query.Address) error {
+		return coverage.Add(ctx, c, at, a.Remark)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
-		return nil, exchanges, damage
+		return nil, coverage.Exchanges, damage
 	}
-	return k.Report(), exchanges, damage
+	return coverage.Report(), coverage.Exchanges, damage
 }

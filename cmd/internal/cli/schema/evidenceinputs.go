@@ -146,12 +146,12 @@ func (g *evidenceInputs) gatherFiles(ctx context.Context, names []string) error 
 
 // gatherCapture enters every exchange of a capture, or the one that name says.
 func (g *evidenceInputs) gatherCapture(ctx context.Context, name string) error {
-	return withCapture(name, func(c *store.Store, at query.Address) error {
+	return withCapture(name, func(c *query.Capture, at query.Address) error {
 		g.file = at.File
 		if g.checker != nil {
-			return g.checkCapture(ctx, name, c, at)
+			return g.checkCapture(ctx, name, c.Store, at)
 		}
-		return g.inferCapture(ctx, name, c, at)
+		return g.inferCapture(ctx, name, c.Store, at)
 	})
 }
 

@@ -73,16 +73,15 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	progress, done := extractProgress(a)
 	defer done()
 	for _, input := range inputs {
-		c := extract.NewCollector(input, extract.Formats())
-		c.OnProgress = progress
-		if err := c.AddPath(ctx, input); err != nil {
+		src, err := extract.Read(ctx, input, progress)
+		if err != nil {
 			return app.Fail(app.ExitInput, err, "")
 		}
 		done()
-		if err := nothingLookedAt(c, input); err != nil {
+		if err := nothingLookedAt(src); err != nil {
 			return err
 		}
-		if err := x.addInput(ctx, c, input); err != nil {
+		if err := x.addSource(ctx, src); err != nil {
 			return err
 		}
 	}
@@ -121,26 +120,22 @@ type extraction struct {
 	total   int
 }
 
-// addInput adds what was collected from an input.
-func (x *extraction) addInput(ctx context.Context, c *extract.Collector, input string) error {
-	src, err := c.Source(ctx)
-	if err != nil {
-		return app.Fail(app.ExitInput, err, "")
-	}
-	x.faults = append(x.faults, c.Faults...)
+// addSource adds what an input declares.
+func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
+	x.faults = append(x.faults, src.Faults...)
 	alone, err := extract.Merge(ctx, src)
 	if err != nil {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", input, err), "")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", src.Input, err), "")
 	}
 	n := alone.Count()
 	x.total += n.Messages + n.Enums + n.Services + len(alone.Imports)
 	line := contract.SchemaExtraction{
-		Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
+		Input: src.Input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
 		Unresolved: []contract.UnresolvedElement{},
 	}
 	for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
 		if u.Place.File == "" {
-			u.Place.File = input
+			u.Place.File = src.Input
 		}
 		line.Unresolved = append(line.Unresolved, contract.NewUnresolvedElement(u))
 		x.sayUnresolved(u)
@@ -157,29 +152,21 @@ func (x *extraction) sayUnresolved(u bundle.Unresolved) {
 }
 
 // nothingLookedAt is the error where an input has no file that could hold a schema.
-func nothingLookedAt(c *extract.Collector, input string) error {
-	if c.Looked > 0 {
+func nothingLookedAt(src *extract.Source) error {
+	if src.Looked > 0 {
 		return nil
 	}
-	switch n := c.Skipped; n {
+	switch src.Skipped {
 	case 0:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: no files in it", input), "give files, or a folder or archive of files")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: no files in it", src.Input), "give files, or a folder or archive of files")
 	case 1:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: of no known kind", src.Input), "known are "+formatNames())
 	default:
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: of no known kind, none of its %d files", input, n), "known are "+formatNames())
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: of no known kind, none of its %d files", src.Input, src.Skipped), "known are "+formatNames())
 	}
 }
 
-func formatNames() string {
-	var names []string
-	for _, f := range extract.Formats() {
-		if f.Name != "" {
-			names = append(names, f.Name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
+func formatNames() string { return strings.Join(extract.FormatNames(), ", ") }
 
 func printExtracted(a *app.App, lines []contract.SchemaExtraction, asJSON bool) error {
 	if asJSON {

@@ -17,6 +17,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -190,7 +191,7 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	g.checker = check.NewChecker(defs, check.CheckOptions{
 		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
-			return frameAddress(g.file, ex, fr, part)
+			return query.FrameAddress(g.file, ex, fr, part).String()
 		},
 	})
 	reading := g.gather(ctx, inputs)

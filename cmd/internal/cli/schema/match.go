@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
@@ -132,14 +131,14 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 
 // addFrames adds the frames of a capture or exchange, or the one that name says.
 func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
-	return withCapture(name, func(c *store.Store, at query.Address) error {
+	return withCapture(name, func(c *query.Capture, at query.Address) error {
 		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
 			Wanted: func(f *decode.Frame) bool {
 				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (dir == "" || f.Dir.String() == dir)
 			},
 			Chosen: at.Frame >= 0,
 			Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
-				return frameAddress(at.File, ex, f, part)
+				return query.FrameAddress(at.File, ex, f, part).String()
 			},
 		})
 	})

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/cmd/internal/query"
@@ -20,7 +19,7 @@ import (
 // touchCaptures has t look at the exchanges of captures.
 func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
 	for _, name := range inputs {
-		err := withCapture(name, func(c *store.Store, at query.Address) error {
+		err := withCapture(name, func(c *query.Capture, at query.Address) error {
 			return t.AddCapture(ctx, c, at.Exchange, at.Part, func(id int64) string {
 				return query.Address{File: at.File, Exchange: id, Frame: -1}.String()
 			})
@@ -67,7 +66,7 @@ func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture stri
 		return err
 	}
 	settings := replaycmd.ReplaySettings{Changes: replay.Changes{Edits: x.Edits}, Options: replay.Options{Schema: names, OmitSecrets: true}}
-	plan, err := settings.Plan(ctx, store, x.Exchange)
+	plan, err := store.Plan(ctx, x.Exchange, settings.Changes, settings.Options, false)
 	if err != nil {
 		return err
 	}

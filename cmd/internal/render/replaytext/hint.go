@@ -1,4 +1,4 @@
-package replaycmd
+package replaytext
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"unwire/replay/outbound"
 )
 
-// ResultHint says what to do about a request to url that got no answer; "" where
+// Hint says what to do about a request to url that got no answer; "" where
 // there is nothing to do.
-func ResultHint(reason outbound.Reason, url string) string {
+func Hint(reason outbound.Reason, url string) string {
 	const insecure = "--upstream-insecure sends without verifying it: whoever answers gets the secrets of the request"
 	switch reason {
 	case outbound.CertificateUntrusted:

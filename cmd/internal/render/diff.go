@@ -1,8 +1,7 @@
-package inspect
+package render
 
 import (
 	"bufio"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"regexp"
@@ -12,12 +11,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/contract"
-	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/decode/diff"
-	"unwire/decode/wire"
 )
 
 const (
@@ -29,39 +25,50 @@ const (
 	littleAlike = 0.3 // of a text, that has to be common for marks within it
 )
 
-// PrintChanges prints differences and returns how many of them count.
-func PrintChanges(a *app.App, groups []ChangeGroup, f DiffFlags) (int, error) {
-	p := diffPrinter{app: a, f: f, w: bufio.NewWriter(a.Out), out: a.Out}
-	found, all := 0, 0
-	for _, g := range groups {
-		shown := false
-		for _, c := range g.Changes {
-			all++
-			if c.Ignored == "" {
-				found++
-			} else if !f.All && f.Format != "json" {
-				continue
-			}
-			if !shown && g.title != "" && f.Format != "json" && f.Format != "tsv" {
-				p.title(g.title)
-			}
-			shown = true
-			if err := p.change(g, c); err != nil {
-				return found, err
-			}
-		}
-	}
-	if err := p.finish(); err != nil {
-		return found, err
-	}
-	a.Say("%s, %d ignored", app.Counted(found, "difference"), all-found)
-	return found, nil
+// DiffOptions say how differences are written.
+type DiffOptions struct {
+	// Format is "inline", "side" or "tsv". Default: "inline".
+	Format string
+
+	// All has ignored differences written, too.
+	All bool
+
+	// Hex has the bytes of what differs written, too.
+	Hex bool
+
+	// Context is the number of words, or lines, of a long text that are written around a
+	// change in it.
+	Context int
 }
 
-// A diffPrinter prints differences in one of the forms.
+// Differences writes the differences of things that were compared.
+func Differences(out *term.Output, list []query.Comparison, o DiffOptions) error {
+	p := diffPrinter{o: o, w: bufio.NewWriter(out), out: out}
+	for i := range list {
+		titled := o.Format == "tsv" || list[i].Call == ""
+		for _, c := range list[i].Changes {
+			if c.Ignored != "" && !o.All {
+				continue
+			}
+			if !titled {
+				p.title(list[i].Call)
+				titled = true
+			}
+			p.change(&list[i], c)
+		}
+	}
+	return p.finish()
+}
+
+// DifferenceCount is how many differences there are, in words.
+func DifferenceCount(list []query.Comparison) string {
+	found, ignored := query.CountChanges(list)
+	return fmt.Sprintf("%s, %d ignored", app.Counted(found, "difference"), ignored)
+}
+
+// A diffPrinter writes differences in one of the formats.
 type diffPrinter struct {
-	app    *app.App
-	f      DiffFlags
+	o      DiffOptions
 	w      *bufio.Writer
 	out    *term.Output
 	rows   [][]string
@@ -86,46 +93,23 @@ func (p *diffPrinter) title(s string) {
 	fmt.Fprintln(p.w, p.out.Bold(term.Clean(s)))
 }
 
-func (p *diffPrinter) change(g ChangeGroup, c diff.Change) error {
-	fd, name := g.names.field(c.Path)
-	c.Old, c.New = declaredValue(c.Old, c.OldBytes, fd), declaredValue(c.New, c.NewBytes, fd)
-	switch p.f.Format {
-	case "json":
-		c.Path = strings.TrimSpace(g.title + " " + c.Path)
-		line := contract.Change{Change: c, Name: name}
-		if p.f.hex {
-			line.OldHex, line.NewHex = hex.EncodeToString(c.OldBytes.Data), hex.EncodeToString(c.NewBytes.Data)
-		}
-		return p.app.Print(&line)
-	case "tsv":
-		path := strings.TrimSpace(g.title + " " + c.Path)
-		p.rows = append(p.rows, []string{path, string(c.Op), render.ValueText(c.Old), render.ValueText(c.New), c.Ignored, name})
-		return nil
+func (p *diffPrinter) change(of *query.Comparison, c diff.Change) {
+	c, fd, name := of.Describe(c)
+	if p.o.Format == "tsv" {
+		path := strings.TrimSpace(of.Call + " " + c.Path)
+		p.rows = append(p.rows, []string{path, string(c.Op), ValueText(c.Old), ValueText(c.New), c.Ignored, name})
+		return
 	}
 	p.heading(c, name)
-	if p.f.Format == "side" {
+	if p.o.Format == "side" {
 		p.side(c, fd)
 	} else {
 		p.inline(c, fd)
 	}
-	if p.f.hex {
+	if p.o.Hex {
 		p.bytes("-", c.OldBytes, c.NewBytes, p.out.Red)
 		p.bytes("+", c.NewBytes, c.OldBytes, p.out.Green)
 	}
-	return nil
-}
-
-// declaredValue is a value of a difference as its field is declared, where that is
-// a fixed number or a packed list; else the value as it is.
-func declaredValue(v any, field diff.Bytes, fd protoreflect.FieldDescriptor) any {
-	t := wire.Parse(field.Data, wire.Options{})
-	if v == nil || len(t.Nodes) < 2 {
-		return v
-	}
-	if declared, ok := decode.DeclaredNumbers(t, 1, fd); ok {
-		return declared
-	}
-	return v
 }
 
 // heading is the line with the path.
@@ -171,7 +155,7 @@ func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
 	case c.Op == diff.Modify && isOld && isNew:
 		list := diff.Words(old, now, false)
 		if !isMostlyOther(list) {
-			fmt.Fprintln(p.w, "    "+p.words(list, p.f.context, ""))
+			fmt.Fprintln(p.w, "    "+p.words(list, p.o.Context, ""))
 			return
 		}
 		p.value("-", c.Old, fd, p.out.Red)
@@ -198,7 +182,7 @@ func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor,
 	if v == nil {
 		return
 	}
-	for _, line := range render.ValueLines(v, fd, mostValue) {
+	for _, line := range valueLines(v, fd, mostValue) {
 		fmt.Fprintf(p.w, "    %s\n", colour(mark+" "+line))
 	}
 }
@@ -284,10 +268,10 @@ func (p *diffPrinter) lines(list []diff.Segment) {
 		}
 		for k, line := range lines {
 			fromStart, fromEnd := k, len(lines)-1-k
-			near := s.Op != "" || i > 0 && fromStart < p.f.context || i < len(list)-1 && fromEnd < p.f.context
+			near := s.Op != "" || i > 0 && fromStart < p.o.Context || i < len(list)-1 && fromEnd < p.o.Context
 			if near {
 				fmt.Fprintln(p.w, "    "+colour(mark+term.Clean(strings.TrimSuffix(line, "\n"))))
-			} else if k == 0 || i > 0 && k == p.f.context {
+			} else if k == 0 || i > 0 && k == p.o.Context {
 				fmt.Fprintln(p.w, "    "+p.out.Dim("…"))
 			}
 		}
@@ -306,18 +290,18 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 		left, right = []string{fmt.Sprintf("at %v", c.Old)}, []string{fmt.Sprintf("at %v", c.New)}
 	} else {
 		if c.Old != nil {
-			left = render.ValueLines(c.Old, fd, column*mostColumn)
+			left = valueLines(c.Old, fd, column*mostColumn)
 		}
 		if c.New != nil {
-			right = render.ValueLines(c.New, fd, column*mostColumn)
+			right = valueLines(c.New, fd, column*mostColumn)
 		}
 	}
 	old, isOld := c.Old.(string)
 	now, isNew := c.New.(string)
 	if c.Op == diff.Modify && isOld && isNew {
 		if list := diff.Words(old, now, false); !isMostlyOther(list) {
-			plain := diffPrinter{app: p.app, f: p.f, out: &term.Output{Writer: io.Discard}}
-			left, right = []string{plain.words(list, p.f.context, "-")}, []string{plain.words(list, p.f.context, "+")}
+			plain := diffPrinter{o: p.o, out: &term.Output{Writer: io.Discard}}
+			left, right = []string{plain.words(list, p.o.Context, "-")}, []string{plain.words(list, p.o.Context, "+")}
 		}
 	}
 	l, r := columnLines(left, column), columnLines(right, column)

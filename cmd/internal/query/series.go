@@ -1,0 +1,150 @@
+package query
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode"
+	"unwire/decode/diff"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+// maxSeries bounds the exchanges or messages of a series.
+const maxSeries = 2000
+
+// A Series is how the paths of messages, or of exchanges of one method, vary.
+type Series struct {
+	Variations []diff.Variation
+	Length     int // messages or exchanges
+
+	names namer
+}
+
+// Field is the field at the path of a variation and the path in field names; nil and ""
+// if they are not known.
+func (s *Series) Field(v *diff.Variation) (protoreflect.FieldDescriptor, string) {
+	return s.names.field(v.Path)
+}
+
+// CompareSeries finds out which paths vary over frames, files of one message, exchanges,
+// or the exchanges of a capture that call a method.
+//
+// Limits: 2,000 messages or exchanges.
+// Errors: DiffError, and those of Open and Read.
+func CompareSeries(ctx context.Context, parts []string, method string, o DiffOptions) (*Series, error) {
+	in := seriesInput{DiffOptions: o, method: method}
+	for _, part := range parts {
+		if err := in.add(ctx, part); err != nil {
+			return nil, err
+		}
+	}
+	s := &Series{Length: max(len(in.exchanges), len(in.messages))}
+	switch {
+	case len(in.exchanges) > 0 && len(in.messages) > 0:
+		return nil, &DiffError{Problem: Unlike, text: "exchanges and single messages do not make one series"}
+	case s.Length == 0:
+		return nil, &DiffError{Problem: NoExchange, text: "no exchange to compare"}
+	case s.Length < 2:
+		return nil, &DiffError{Problem: Unlike, text: "a series needs at least two"}
+	}
+
+	var err error
+	if s.names, err = o.namesOfMessages(in.messages...); err != nil {
+		return nil, err
+	}
+	if len(in.exchanges) > 0 {
+		s.names.call = in.exchanges[0].Call
+		s.Variations = diff.ExchangeSeries(in.exchanges)
+		return s, nil
+	}
+	var trees []*wire.Tree
+	var choices []kind.Choice
+	for _, m := range in.messages {
+		trees = append(trees, wire.Parse(m.Data, wire.Options{}))
+		choices = append(choices, m.Choices...)
+	}
+	s.Variations = diff.TreeSeries(trees, choices)
+	return s, nil
+}
+
+// A seriesInput is what a series is made of: exchanges or messages.
+type seriesInput struct {
+	DiffOptions
+	method    string
+	exchanges []*decode.Exchange
+	messages  []locatedMessage
+}
+
+// add adds what an address or the name of a file stands for.
+func (s *seriesInput) add(ctx context.Context, name string) error {
+	at := ParseAddress(name)
+	if len(s.exchanges)+len(s.messages) >= maxSeries {
+		return &DiffError{Problem: Unlike, text: fmt.Sprintf("a series has at most %d parts", maxSeries)}
+	}
+	switch {
+	case at.Exchange != 0 && at.Frame < 0:
+		ex, err := s.exchange(ctx, at)
+		if err == nil {
+			s.exchanges = append(s.exchanges, ex)
+		}
+		return err
+	case at.Exchange == 0 && IsCapture(at.File):
+		if s.method == "" {
+			return &DiffError{Problem: NoMethod, At: at, text: fmt.Sprintf("%s: a series of which method?", name)}
+		}
+		return s.addCalls(ctx, at.File)
+	}
+	m, err := s.message(ctx, name)
+	if err != nil {
+		return err
+	}
+	if m.Several() {
+		return &DiffError{Problem: SeveralMessages, text: fmt.Sprintf("%s holds several messages: a part of a series is one message or one exchange", fileName(name))}
+	}
+	s.messages = append(s.messages, m)
+	return nil
+}
+
+// addCalls adds the exchanges of a capture that call the method.
+func (s *seriesInput) addCalls(ctx context.Context, file string) error {
+	c, err := s.Open(file)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return diff.EachOfMethod(ctx, c, s.method, func(ex *decode.Exchange) {
+		if len(s.exchanges) < maxSeries {
+			s.exchanges = append(s.exchanges, ex)
+		}
+	})
+}
+
+// A DiffProblem is why things cannot be compared.
+type DiffProblem int
+
+const (
+	// Unlike things, or too few or too many of them, cannot be compared.
+	Unlike DiffProblem = iota
+	// NoMethod says that a series is to be made of a capture, but not of which method.
+	NoMethod
+	// NoExchange says that a capture has no exchange of the method.
+	NoExchange
+	// SeveralMessages are in a file that is to be one part of a series.
+	SeveralMessages
+	// NoFrame says that an exchange does not have the frame of an address.
+	NoFrame
+	// UnknownType says that the definitions do not have the type that was given.
+	UnknownType
+)
+
+// A DiffError says why things cannot be compared.
+type DiffError struct {
+	Problem DiffProblem
+	At      Address // of what is the problem, if that is one thing
+	text    string
+}
+
+func (e *DiffError) Error() string { return e.text }

@@ -1,0 +1,50 @@
+package replaytext
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+)
+
+// Elements of a report as JUnit writes it.
+type (
+	junitSuite struct {
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		Seconds string        `xml:"time,attr"`
+		Failure *junitFailure `xml:"failure"`
+	}
+	junitFailure struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// junit writes a report in the format of JUnit.
+func junit(out *term.Output, lines []*contract.Experiment) error {
+	report := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
+	for _, l := range lines {
+		c := junitCase{Class: "unwire.replay", Name: strings.TrimSuffix(l.File+": "+l.About, ": "), Seconds: fmt.Sprintf("%.3f", l.Duration/1000)}
+		if !l.OK {
+			report.Failures++
+			c.Failure = &junitFailure{Message: l.Failed[0], Text: strings.Join(l.Failed, "\n")}
+		}
+		report.Cases = append(report.Cases, c)
+	}
+	b, err := xml.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s%s\n", xml.Header, b)
+	return err
+}

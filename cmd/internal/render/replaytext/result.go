@@ -1,0 +1,59 @@
+package replaytext
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/replay"
+	"unwire/replay/outbound"
+)
+
+// Result writes how a replay went, without the differences.
+func Result(out *term.Output, r *replay.Result) {
+	fmt.Fprintln(out, out.Bold(Comparison(r)))
+	for _, d := range r.Details {
+		fmt.Fprintf(out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
+	}
+	for _, c := range r.Concluded {
+		fmt.Fprintf(out, "we concluded: %s\n", term.Clean(c))
+	}
+	if len(r.Refreshed) > 0 {
+		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+	}
+}
+
+// Comparison reports the comparison, and keeps apart what the server said from what
+// we concluded.
+func Comparison(r *replay.Result) string {
+	s := string(r.Comparison)
+	switch {
+	case r.Comparison == replay.Refused:
+		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
+	case r.Comparison == replay.NotSent:
+		return "not sent: " + term.Clean(r.Message)
+	case r.Reason == outbound.NoAnswer:
+		return "no answer: " + term.Clean(r.Message)
+	case r.Message == "" && r.Code == "":
+	case r.Origin == replay.FromServer:
+		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+	default:
+		s += fmt.Sprintf(": we concluded %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+	}
+	if r.Status != 0 {
+		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, app.Counted(r.Sent, "frame"), r.Received)
+	}
+	return s
+}
+
+// oneLine is JSON without its white space, or text as it is.
+func oneLine(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
+}

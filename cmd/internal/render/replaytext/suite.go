@@ -1,0 +1,55 @@
+package replaytext
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
+	"unwire/replay/suite"
+)
+
+// Suite writes what the experiments of a suite came to, as "tap", "table" or "junit".
+func Suite(out *term.Output, lines []*contract.Experiment, format string) error {
+	switch format {
+	case "table":
+		var rows [][]string
+		for _, l := range lines {
+			comparison, state := "", "ok"
+			if l.Result != nil {
+				comparison = string(l.Result.Comparison)
+			}
+			if !l.OK {
+				state = "not ok"
+			}
+			rows = append(rows, []string{l.File, state, comparison, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
+		}
+		return out.Wide([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
+	case "junit":
+		return junit(out, lines)
+	}
+	fmt.Fprintf(out, "TAP version 14\n1..%d\n", len(lines))
+	for i, l := range lines {
+		state := "ok"
+		if !l.OK {
+			state = "not ok"
+		}
+		fmt.Fprintf(out, "%s %d - %s\n", state, i+1, term.Clean(strings.TrimSuffix(l.File+": "+l.About, ": ")))
+		for _, why := range l.Failed {
+			fmt.Fprintf(out, "  # %s\n", term.Clean(strings.ReplaceAll(why, "\n", " ")))
+		}
+	}
+	return nil
+}
+
+// Failures says which expectations were not met, or why an experiment was not run.
+func Failures(o *suite.Outcome) []string {
+	if first, ok := errors.AsType[*suite.UnansweredError](o.Err); ok {
+		return []string{fmt.Sprintf("exchange %d, sent first: %s", first.Exchange, Comparison(first.Result))}
+	}
+	if o.Err != nil {
+		return []string{o.Err.Error()}
+	}
+	return append([]string{}, o.Failed...)
+}

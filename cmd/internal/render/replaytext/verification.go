@@ -1,0 +1,105 @@
+package replaytext
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
+)
+
+// shownBody is how many bytes of a plan's message are shown.
+const shownBody = 4 << 10
+
+// VerifyPlan writes what a verification would send first.
+func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
+	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
+	for _, h := range p.Headers {
+		fmt.Fprintf(out, "  %s\n", term.Clean(h))
+	}
+	fmt.Fprintf(out, "%s of %s; at most %s", app.Counted(p.Fields, "field"), p.Request, app.Counted(p.Budget, "request"))
+	if p.Rate > 0 {
+		fmt.Fprintf(out, ", %g a second", p.Rate)
+	}
+	fmt.Fprintf(out, "\nthe first message, %s:\n%s", app.Counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
+	if len(p.Body) > shownBody {
+		fmt.Fprintf(out, "and %s more: --dry-run --json has all\n", app.Counted(len(p.Body)-shownBody, "byte"))
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
+	}
+	for _, e := range p.Effects {
+		fmt.Fprintf(out, "effects: %s\n", e)
+	}
+}
+
+// Verifications writes a table of what servers' parsers made of definitions. With all,
+// it has all that a server said of each field.
+func Verifications(out *term.Output, list []*probe.Verification, all bool) error {
+	var rows [][]string
+	for _, v := range list {
+		rows = append(rows, verifyRows(v, all)...)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows)
+}
+
+// verifyRows are the rows of a method; what was said of confirmed fields is cut
+// short, unless all is wanted.
+func verifyRows(v *probe.Verification, all bool) [][]string {
+	rows := [][]string{}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		said := ""
+		if len(c.Said) > 0 {
+			said = term.Clean(c.Said[len(c.Said)-1])
+		}
+		switch {
+		case all:
+			said = term.Clean(strings.Join(c.Said, "; "))
+		case c.Verdict == probe.Confirmed:
+			said = term.Cut(said, 60)
+		default:
+			said = term.Cut(said, 160)
+		}
+		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
+		if c.Open != "" {
+			concluded += "; open: " + c.Open
+		}
+		if c.Label == "map" {
+			label = ""
+		}
+		rows = append(rows, []string{
+			term.Clean(v.Method[strings.LastIndexByte(v.Method, '/')+1:]), c.Path, term.Clean(c.Message + "." + c.Name), term.Clean(label + c.Type),
+			string(c.Verdict), term.Clean(concluded), said,
+		})
+	}
+	return rows
+}
+
+// Verified writes, in words, how a verification went.
+func Verified(out *term.Output, v *probe.Verification) {
+	fmt.Fprintf(out, "%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler\n", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
+	for _, n := range v.Notes {
+		fmt.Fprintf(out, "%s\n", term.Clean(n))
+	}
+	if v.Stopped != "" {
+		fmt.Fprintf(out, "unwire: error: %s\n", term.Clean(v.Stopped))
+		if hint := Hint(v.Reason, ""); hint != "" {
+			fmt.Fprintf(out, "unwire: hint: %s\n", hint)
+		}
+	}
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,44 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/decode/diff"
+)
+
+// Series writes a table of the paths that vary over a series; with all set, also of the
+// constant ones.
+func Series(out *term.Output, s *query.Series, all bool) error {
+	var rows [][]string
+	for i := range s.Variations {
+		v := &s.Variations[i]
+		if v.Class == diff.Constant && v.Present == v.Of && !all {
+			continue
+		}
+		fd, name := s.Field(v)
+		examples := make([]string, len(v.Examples))
+		for i, e := range v.Examples {
+			examples[i] = shownValue(e, fd, 40)
+		}
+		rows = append(rows, []string{
+			v.Path, string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
+		})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return out.Table([]string{"PATH", "CLASS", "IN", "VALUES", "EXAMPLES", "NAME"}, rows)
+}
+
+// SeriesCount is how many paths vary, in words.
+func SeriesCount(s *query.Series) string {
+	count := map[diff.Class]int{}
+	for i := range s.Variations {
+		count[s.Variations[i].Class]++
+	}
+	return fmt.Sprintf("%d paths over %d: %d vary, %d volatile, %d constant (--all lists them)",
+		len(s.Variations), s.Length, count[diff.Varies], count[diff.Volatile], count[diff.Constant])
+}

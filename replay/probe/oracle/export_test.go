@@ -1,0 +1,4 @@
+package oracle
+
+// VerifyMethod is what VerifyMethods does for each method.
+var VerifyMethod = verifyMethod
