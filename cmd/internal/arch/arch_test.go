@@ -73,8 +73,13 @@ var table = map[string]row{
 	"decode/jsontree":          {why: "JSON with the places of its values is a leaf, so that every layer can look into a text or edit it"},
 	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
 	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
+	"decode/internal/samples":  {why: "makes files with the libraries that write them, for tests"},
+	"decode/value": {
+		tests: []string{"decode/internal/samples"},
+		why:   "what a value looks like is in its bytes alone",
+	},
 	"decode/kind": {
-		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk"},
+		imports: []string{"decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
