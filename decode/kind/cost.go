@@ -433,3 +433,9 @@ func costReal(f float64, exp, trailing, mantissa int, precision float64) int64 {
 	}
 	return int64(nat * (cost + min(full, bitsLeft)))
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isAlnum(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

@@ -105,7 +105,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 }
 
 // files reports whether all payloads but the empty ones are files.
-func (l *Payloads) files() bool { return l.N > l.Empty && l.Forms.files() == l.N-l.Empty }
+func (l *Payloads) files() bool { return l.N > l.Empty && l.Forms.FileCount() == l.N-l.Empty }
 
 // mostZeros bounds the share of zeros that is counted on: they stand together.
 const mostZeros = 0.25

@@ -2,8 +2,8 @@
 // was seen of them, with a probability.
 //
 // Evidence pools samples of root types: Add enters a message, Merge the
-// evidence of another machine. Message.At(path...) is the Field at a place;
-// Field.Readings ranks how it can be read, each with its probability and its
+// evidence of another machine. Message.Field is the Field of a number;
+// Reader.Readings ranks how it can be read, each with its probability and its
 // pieces of evidence. A Reader gives the readings of the nodes of one tree, by
 // its own repeats or by Evidence of a whole capture.
 //

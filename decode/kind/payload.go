@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode/value"
 )
 
 // Payloads is what was seen of a field's length-delimited payloads, a cost and
@@ -53,8 +55,8 @@ type Payloads struct {
 	// All payloads begin so; at most PrefixLen bytes; unset while N is 0.
 	Prefix []byte `json:"prefix,omitempty"`
 
-	Values *sketch `json:"values,omitempty"`
-	Forms  Forms   `json:"forms,omitzero"`
+	Values *sketch     `json:"values,omitempty"`
+	Forms  value.Forms `json:"forms,omitzero"`
 }
 
 const (
@@ -147,7 +149,7 @@ func (l *Payloads) see(p []byte) (file bool) {
 	if len(l.Ones) > 0 {
 		l.addMask(p, p, false)
 	}
-	return n > 0 && l.Forms.countForm(p)
+	return n > 0 && l.Forms.Count(p)
 }
 
 // check is refute for one of many payloads in a message, without a look at the text.
@@ -273,7 +275,7 @@ func (l *Payloads) merge(o *Payloads) {
 	}
 	l.mergeSums(o)
 	l.Values.merge(o.Values)
-	l.Forms.merge(&o.Forms)
+	l.Forms.Merge(&o.Forms)
 }
 
 // entryKey returns the encoding of a map entry's key: field 1, then field 2, no more.

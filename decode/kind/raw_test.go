@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
+	"unwire/decode/internal/samples"
 	"unwire/decode/wire"
 )
 
@@ -119,7 +120,7 @@ func TestBytesOrNumbers(t *testing.T) {
 
 // TestEvidenceOfFilesMerges: evidence of files and numbers in shards is that of all at once.
 func TestEvidenceOfFilesMerges(t *testing.T) {
-	files := written(t, []byte("what is in it"))
+	files := samples.Files(t, []byte("what is in it"))
 	payload := rapid.Custom(func(t *rapid.T) []byte {
 		switch rapid.IntRange(0, 3).Draw(t, "what") {
 		case 0:

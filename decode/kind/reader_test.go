@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode/internal/samples"
 	"unwire/decode/wire"
 )
 
@@ -38,5 +41,26 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	}
 	if r := f.readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Files are read as bytes, and their formats are remarked on.
+func TestFilesAreBytes(t *testing.T) {
+	for what, content := range samples.Contents() {
+		for want, p := range samples.Files(t, content) {
+			if len(p) == 0 {
+				continue // snappy writes nothing of nothing
+			}
+			message := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), p)
+			tree := wire.Parse(message, wire.Options{})
+			r := NewReader(tree, nil)
+			is, _, prob := r.Best(tree.Nodes[0].First)
+			if is != wire.KindBytes || prob < 0.9 {
+				t.Errorf("%s of %s is read as %s %.2f: %x", want, what, is, prob, p)
+			}
+			if got := r.Remark(tree.Nodes[0].First, is, "bytes").Form; got != want {
+				t.Errorf("%s of %s: the remark says %q", want, what, got)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package kind
 import (
 	"math"
 
+	"unwire/decode/value"
 	"unwire/decode/wire"
 )
 
@@ -100,7 +101,7 @@ func varintScalars(s *Varints) []scalar {
 	}
 	add("uint64", oddsUint, 0, "never negative")
 	add("sint64", oddsZigzag, zigzag, "parity of the values")
-	if unit := timeUnit(s.Min); unit != "" && unit == timeUnit(s.Max) {
+	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) {
 		w := 5.0
 		if unit == "timestamp-s" {
 			w = 2.6
@@ -169,20 +170,6 @@ func logSum(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// timeUnit names the unit in which v is a time between 2001 and 2065, or "".
-func timeUnit(v uint64) string {
-	const from, to = 1e9, 3e9
-	for _, u := range [...]struct {
-		name string
-		per  uint64
-	}{{"timestamp-s", 1}, {"timestamp-ms", 1e3}, {"timestamp-us", 1e6}, {"timestamp-ns", 1e9}} {
-		if v >= from*u.per && v < to*u.per {
-			return u.name
-		}
-	}
-	return ""
-}
-
 // fixedScalars weighs the types of fixed values of so many bits.
 func fixedScalars(s *fixeds, width int) []scalar {
 	names := [...]string{"float", "fixed32", "sfixed32"}
@@ -202,7 +189,7 @@ func fixedScalars(s *fixeds, width int) []scalar {
 		signed = 3
 	}
 	list = append(list, scalar{names[2], signed, []Feature{{"values close below zero", signed}}})
-	if unit := timeUnit(s.Min); unit != "" && unit == timeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
+	if unit := value.TimeUnit(s.Min); unit != "" && unit == value.TimeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
 		w := 2.0
 		if unit == "timestamp-s" && width == 64 {
 			w = 0.5

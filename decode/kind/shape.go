@@ -2,11 +2,11 @@ package kind
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"unwire/decode/value"
 	"unwire/decode/wire"
 )
 
@@ -33,43 +33,21 @@ func (r *Reader) Remark(i int32, is wire.Kind, typ string) Remark {
 	n := r.t.Node(i)
 	switch is {
 	case wire.KindString:
-		if f, ok := FormOf(r.t.Payload(i)); ok {
+		if f, ok := value.FormOf(r.t.Payload(i)); ok {
 			return Remark{Form: f.Name, Note: f.Note}
 		}
 	case wire.KindBytes:
 		if n.Type == wire.Len {
-			return Remark{Form: fileFormatOf(r.t.Payload(i))}
+			return Remark{Form: value.FileFormat(r.t.Payload(i))}
 		}
 	case wire.KindMessage:
 		return r.shape(i)
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
 		if n.Type != wire.Len && n.Type != wire.StartGroup && strings.HasPrefix(typ, "timestamp-") {
-			return Remark{Note: timeNote(r.t.Uint(i), typ)}
+			return Remark{Note: value.TimeNote(r.t.Uint(i), typ)}
 		}
 	}
 	return Remark{}
-}
-
-// timeNote is the time that a number is.
-func timeNote(v uint64, unit string) string {
-	if v > math.MaxInt64 {
-		return ""
-	}
-	var at time.Time
-	switch s := int64(v); unit {
-	case "timestamp-ms":
-		at = time.UnixMilli(s)
-	case "timestamp-us":
-		at = time.UnixMicro(s)
-	case "timestamp-ns":
-		at = time.Unix(0, s)
-	default:
-		if s > math.MaxInt32*100 {
-			return ""
-		}
-		at = time.Unix(s, 0)
-	}
-	return utc(at)
 }
 
 const (
@@ -144,7 +122,7 @@ func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool
 		if two != wire.None {
 			p = 0.97
 		}
-		return Remark{Shape: "google.protobuf.Timestamp", Note: utc(time.Unix(seconds, nanos)), P: p}, true
+		return Remark{Shape: "google.protobuf.Timestamp", Note: value.FormatTime(time.Unix(seconds, nanos)), P: p}, true
 	case seconds > -1e8 && seconds < 1e8 && (nanos >= 1e6 || nanos <= -1e6) && (seconds <= 0 || nanos > 0) && (seconds >= 0 || nanos < 0):
 		d := time.Duration(seconds)*time.Second + time.Duration(nanos)
 		return Remark{Shape: "google.protobuf.Duration", Note: d.String(), P: 0.8}, true

@@ -9,6 +9,7 @@ import (
 	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/decode/kind"
+	"unwire/decode/value"
 )
 
 // A hider takes out of examples what may be a secret: what a Redactor finds, and
@@ -19,7 +20,7 @@ func newHider(p *profile.Profile) *hider { return &hider{redact.New(redact.Optio
 
 // hide returns the text, or kind.Redacted.
 func (h *hider) hide(s string) string {
-	if form, ok := kind.FormOf([]byte(s)); ok {
+	if form, ok := value.FormOf([]byte(s)); ok {
 		switch form.Name {
 		case "jwt", "hex", "base64", "pem", "email", "number":
 			return kind.Redacted

@@ -2,6 +2,7 @@ package update
 
 import (
 	"unwire/schema"
+	"unwire/schema/extract"
 )
 
 // A Source is definitions with where they come from.
@@ -30,6 +31,6 @@ type Source struct {
 	// Spelled says that names were read in lowerCamelCase only: one that a file
 	// spells in another way is no other name.
 	Spelled bool
-	// Fault is the error to end with where a part of the source was not read.
-	Fault error
+	// Faults are the files of the source at which unwire failed.
+	Faults []*extract.Fault
 }

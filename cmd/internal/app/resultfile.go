@@ -26,9 +26,9 @@ const (
 	ForAll   os.FileMode = 0o644 // what was concluded from it
 )
 
-// PartialPattern is the pattern of a result's temporary name, as os.CreateTemp has
+// partialPattern is the pattern of a result's temporary name, as os.CreateTemp has
 // it: .NAME.unwire-partial-123456.
-func PartialPattern(name string) string { return "." + filepath.Base(name) + ".unwire-partial-*" }
+func partialPattern(name string) string { return "." + filepath.Base(name) + ".unwire-partial-*" }
 
 // WholeFile writes a file that replaces what was there when it is complete. What
 // is there and no regular file, a device or a pipe, is written to as it is.
@@ -68,7 +68,7 @@ func written(f *os.File, write func(io.Writer) error) error {
 // createPartial creates the file that becomes name, readable by its owner only. Its
 // errors are about name.
 func createPartial(name string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(name), PartialPattern(name))
+	f, err := os.CreateTemp(filepath.Dir(name), partialPattern(name))
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w: %s", name, captures.ErrNoFolder, filepath.Dir(name))
@@ -146,7 +146,7 @@ func WholeFolder(dir string, write func(temp string) error) error {
 	if err := os.MkdirAll(in, 0o700); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(in, PartialPattern(filepath.Clean(dir)))
+	temp, err := os.MkdirTemp(in, partialPattern(filepath.Clean(dir)))
 	if err != nil {
 		return err
 	}

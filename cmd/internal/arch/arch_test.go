@@ -73,8 +73,13 @@ var table = map[string]row{
 	"decode/jsontree":          {why: "JSON with the places of its values is a leaf, so that every layer can look into a text or edit it"},
 	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
 	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
+	"decode/internal/samples":  {why: "makes files with the libraries that write them, for tests"},
+	"decode/value": {
+		tests: []string{"decode/internal/samples"},
+		why:   "what a value looks like is in its bytes alone",
+	},
 	"decode/kind": {
-		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk"},
+		imports: []string{"decode/wire", "decode/value", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk", "decode/internal/samples"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
@@ -144,11 +149,14 @@ var table = map[string]row{
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
 	"schema/update/source": {
-		imports: []string{"captures/profile", "schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "decode/conversation", "captures"},
+		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},
-		why:     "makes what an update is made from of traffic, evidence and joins",
+		why:     "loads what an update is made from: definitions, traffic, evidence, joins, shipped code",
 	},
-	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"schema/update": {
+		imports: []string{"schema", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/jsonname"},
+		why:     "edits text by what two schemas say; a source has the files of shipped code that were not read",
+	},
 	"replay": {
 		imports: []string{"captures/profile", "schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",

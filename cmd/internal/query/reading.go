@@ -75,7 +75,7 @@ func directionOf(c *Choice, frames []decode.Frame) (dir captures.Direction, fits
 		if f.Tree == nil || c.HasDir && f.Dir != c.Dir || fit[f.Dir&1] {
 			continue
 		}
-		here, err := Fits(f.Tree, c.Choice)
+		here, err := fitMessage(f.Tree, c.Choice)
 		has[f.Dir&1] = has[f.Dir&1] || here
 		fit[f.Dir&1] = here && err == nil
 	}
@@ -92,9 +92,9 @@ func directionOf(c *Choice, frames []decode.Frame) (dir captures.Direction, fits
 	return 0, false, &ChoiceError{c.Choice, false}
 }
 
-// Fits reports whether a message has the field of a choice; the error says why none of
+// fitMessage reports whether a message has the field of a choice; the error says why none of
 // its values can be read so.
-func Fits(t *wire.Tree, c kind.Choice) (has bool, err error) {
+func fitMessage(t *wire.Tree, c kind.Choice) (has bool, err error) {
 	nodes := t.Find(c.Path)
 	if len(nodes) == 0 || c.Type == kind.Auto {
 		return len(nodes) > 0, nil

@@ -10,10 +10,10 @@ import (
 	"unwire/schema/update"
 )
 
-// NameByCalls goes on with an update of files: the definitions that it comes to are
+// nameByCalls goes on with an update of files: the definitions that it comes to are
 // joined with the names in calls that were recorded in both codecs. complete, if set,
 // completes the source that the joins make.
-func NameByCalls(r *update.Result, files map[string]string, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {
+func nameByCalls(r *update.Result, files map[string]string, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {
 	now := maps.Clone(files)
 	for _, file := range r.Files {
 		now[file.Name] = file.After
@@ -32,7 +32,7 @@ func NameByCalls(r *update.Result, files map[string]string, calls *align.Calls, 
 	if len(report.Joins) == 0 {
 		return r, nil
 	}
-	src, err := FromJoins(report)
+	src, err := fromJoins(report)
 	if err != nil {
 		return nil, err
 	}

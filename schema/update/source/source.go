@@ -1,9 +1,11 @@
-// Package source makes sources for updates: of definitions, of traffic and the
-// evidence that it leaves, of the joins of calls in two codecs, and of shipped code.
+// Package source loads the sources of updates: definitions, captures and the evidence
+// that they leave, the joins of calls in two codecs, and shipped code. A Folder is what
+// is updated.
 //
-//	t := source.NewTraffic(have, p)
-//	err := t.AddCapture(ctx, capture, 0, false)
-//	src, err := t.Source()
+//	folder, err := source.ReadFolder(ctx, "proto")
+//	loader := &source.Loader{Have: folder.Schema}
+//	src, err := loader.Load(ctx, "app/dist/main.js", head)
+//	result, err := folder.Update(ctx, []update.Source{*src}, &loader.Calls, complete, update.Options{})
 package source
 
 import (
@@ -19,9 +21,9 @@ import (
 	"unwire/schema/update"
 )
 
-// FromDefinitions is what definitions say, or what align wrote as definitions. With
+// fromDefinitions is what definitions say, or what align wrote as definitions. With
 // partial, what they do not have is not gone.
-func FromDefinitions(s *schema.Schema, partial bool) *update.Source {
+func fromDefinitions(s *schema.Schema, partial bool) *update.Source {
 	if isAligned(s) {
 		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}
 	}
@@ -42,9 +44,9 @@ func isAligned(s *schema.Schema) bool {
 	return found
 }
 
-// FromEvidence is what evidence comes to. Roots that are no method's are messages by
+// fromEvidence is what evidence comes to. Roots that are no method's are messages by
 // their full names.
-func FromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error) {
+func fromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error) {
 	in, err := infer.Infer(ev, infer.Options{Profile: p})
 	if err != nil {
 		return nil, err
@@ -56,8 +58,8 @@ func FromEvidence(ev *infer.Evidence, p *profile.Profile) (*update.Source, error
 	return src, nil
 }
 
-// FromJoins is what the joins of align come to.
-func FromJoins(r *align.Report) (*update.Source, error) {
+// fromJoins is what the joins of align come to.
+func fromJoins(r *align.Report) (*update.Source, error) {
 	s, err := schema.FromDescriptorSet(r.DescriptorSet())
 	if err != nil {
 		return nil, fmt.Errorf("the joins make no definitions: %w", err)

@@ -14,14 +14,14 @@ import (
 	"unwire/schema/update"
 )
 
-// Traffic collects what captures have that definitions lack: unknown fields, methods,
+// traffic collects what captures have that definitions lack: unknown fields, methods,
 // and what contradicts the definitions.
-type Traffic struct {
-	// OnExchange, if set, is called with each exchange before it is entered, but not
+type traffic struct {
+	// onExchange, if set, is called with each exchange before it is entered, but not
 	// with the heads of conversations: of these the conversation was entered before.
-	OnExchange func(*decode.Exchange)
-	// OnRejected, if set, is called with why messages of an exchange are left out.
-	OnRejected func(exchange int64, err error)
+	onExchange func(*decode.Exchange)
+	// onRejected, if set, is called with why messages of an exchange are left out.
+	onRejected func(exchange int64, err error)
 
 	have    *schema.Schema
 	profile *profile.Profile
@@ -31,36 +31,36 @@ type Traffic struct {
 	methods *infer.Evidence
 }
 
-// NewTraffic returns a Traffic for definitions. The profile has secrets that examples
+// newTraffic returns a traffic for definitions. The profile has secrets that examples
 // must not show; it may be nil.
-func NewTraffic(have *schema.Schema, p *profile.Profile) *Traffic {
-	return &Traffic{have: have, profile: p, checker: check.NewChecker(have, check.CheckOptions{Profile: p}), methods: infer.NewEvidence()}
+func newTraffic(have *schema.Schema, p *profile.Profile) *traffic {
+	return &traffic{have: have, profile: p, checker: check.NewChecker(have, check.CheckOptions{Profile: p}), methods: infer.NewEvidence()}
 }
 
-// AddCapture enters the exchanges of a capture, or only the one with the number id if
+// addCapture enters the exchanges of a capture, or only the one with the number id if
 // that is not 0, as conversation.EachCall walks them.
-func (t *Traffic) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool) error {
+func (t *traffic) addCapture(ctx context.Context, src captures.Capture, id int64, part bool) error {
 	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
 		if joined {
 			conversation.DropJoined(ex)
-		} else if t.OnExchange != nil {
-			t.OnExchange(ex)
+		} else if t.onExchange != nil {
+			t.onExchange(ex)
 		}
 		t.checker.Add(ex)
 		if t.have.Method(ex.Service, ex.RPC) != nil {
 			return nil
 		}
-		if err := t.methods.AddExchange(ex); err != nil && t.OnRejected != nil {
-			t.OnRejected(ex.ID, err)
+		if err := t.methods.AddExchange(ex); err != nil && t.onRejected != nil {
+			t.onRejected(ex.ID, err)
 		}
 		return nil
 	})
 }
 
-// Source is what was collected.
-func (t *Traffic) Source() (*update.Source, error) {
+// source is what was collected.
+func (t *traffic) source() (*update.Source, error) {
 	t.methods.Merge(t.checker.Unknown())
-	src, err := FromEvidence(t.methods, t.profile)
+	src, err := fromEvidence(t.methods, t.profile)
 	if err != nil {
 		return nil, err
 	}

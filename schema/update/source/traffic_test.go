@@ -61,18 +61,18 @@ func TestTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	traffic := NewTraffic(have, nil)
+	traffic := newTraffic(have, nil)
 	seen := 0
-	traffic.OnExchange = func(*decode.Exchange) { seen++ }
+	traffic.onExchange = func(*decode.Exchange) { seen++ }
 	for _, c := range []callCapture{
 		{"/a.Service/Run", [][]byte{[]byte("\x0a\x01x\x18\x07"), []byte("\x15\x00\x00\x00\x00")}},
 		{"/a.Service/Other", [][]byte{[]byte("\x0a\x01x")}},
 	} {
-		if err := traffic.AddCapture(t.Context(), c, 0, false); err != nil {
+		if err := traffic.addCapture(t.Context(), c, 0, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	src, err := traffic.Source()
+	src, err := traffic.source()
 	if err != nil {
 		t.Fatal(err)
 	}

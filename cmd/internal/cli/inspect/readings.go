@@ -13,8 +13,6 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
-	"unwire/decode/text"
-	"unwire/decode/wire"
 )
 
 // parseChosen reads a word of --as that has a colon in it.
@@ -96,42 +94,6 @@ func choiceError(err error) error {
 		hint = ""
 	}
 	return app.Fail(app.ExitUsage, fmt.Errorf("--as %w", err), hint)
-}
-
-// checkChoices looks for the fields of choices in a file's messages: a field that none
-// of them has is an error, and a choice that fits no value is reported.
-func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
-	has, fits, why := make([]bool, len(choices)), make([]bool, len(choices)), make([]error, len(choices))
-	tree := new(wire.Tree)
-	err := doc.Parts(func(p text.Part) error {
-		if p.Kind != "message" {
-			return nil
-		}
-		tree.Reset(p.Data, wire.Options{})
-		for i, c := range choices {
-			if fits[i] {
-				continue
-			}
-			here, unfit := query.Fits(tree, c)
-			has[i], fits[i] = has[i] || here, here && unfit == nil
-			if why[i] == nil {
-				why[i] = unfit
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, c := range choices {
-		switch {
-		case !has[i]:
-			return choiceError(&query.ChoiceError{Choice: c})
-		case !fits[i]:
-			a.Say("unwire: --as %s fits no value: %s", c, term.Clean(why[i].Error()))
-		}
-	}
-	return nil
 }
 
 // listReadings prints what a capture remembers.

@@ -17,7 +17,6 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
-	"unwire/decode/text"
 	"unwire/schema"
 )
 
@@ -78,47 +77,6 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture,
 		case <-time.After(frameEvery):
 		}
 	}
-}
-
-// followDecode prints frames as text while they are recorded.
-func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Address) error {
-	if addr.Frame >= 0 {
-		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
-	}
-	defs, err := app.LoadDefinitions(ctx, f.schema)
-	if err != nil {
-		return err
-	}
-	md, err := f.message(ctx)
-	if err != nil {
-		return err
-	}
-	whole, chosen, err := parseChosenAll(f.as)
-	if err != nil {
-		return err
-	}
-	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
-	w := bufio.NewWriter(a.Out)
-	return seen.watch(ctx, a, addr, decode.Watcher{
-		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
-			at := query.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
-			if f.format != "json" {
-				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), app.Millis(fr.T), len(fr.Raw))
-			}
-			by := seen.of(ctx, ex, call).Of(call, fr.Dir)
-			if md != nil {
-				by.Type = md
-			}
-			doc, err := text.Decode(fr.Data, text.Options{In: "raw", As: whole, Type: by.Type, Choices: by.Choices})
-			if err != nil {
-				return err
-			}
-			if err := writeDocument(a, w, doc, f, by); err != nil {
-				return err
-			}
-			return w.Flush()
-		},
-	})
 }
 
 // followShow shows exchanges while they are recorded.

@@ -17,7 +17,7 @@ import (
 	"unwire/replay/probe"
 	"unwire/replay/probe/names"
 	"unwire/schema"
-	"unwire/schema/align"
+	updatesource "unwire/schema/update/source"
 )
 
 // maxNamesFile bounds a file of names.
@@ -72,7 +72,7 @@ func namesOf(ctx context.Context, a *app.App, source, folder string) (*schema.Sc
 			names, err := namesOfCapture(ctx, source)
 			return nil, names, err
 		case info.IsDir() || bytes.IndexByte(head, 0) >= 0 || isCode(source):
-			src, err := schemacmd.UpdateSource(ctx, a, nil, source, schemacmd.UpdateFlags{Partial: true}, &align.Calls{})
+			src, err := schemacmd.UpdateSource(ctx, a, &updatesource.Loader{Partial: true}, source)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -3,10 +3,6 @@ package schemacmd
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,22 +11,19 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
-	"unwire/schema"
-	"unwire/schema/align"
-	"unwire/schema/interrupt"
 	"unwire/schema/update"
 	"unwire/schema/update/source"
 )
 
-type UpdateFlags struct {
+type updateFlags struct {
 	dir, version, date, name string
 	from                     []string
-	write, json, Partial     bool
+	write, json, partial     bool
 	takeNames, takeTypes     bool
 }
 
 func updateCommand(a *app.App) *cobra.Command {
-	var f UpdateFlags
+	var f updateFlags
 	cmd := &cobra.Command{
 		Use:   "update --proto DIR --from SOURCE…",
 		Short: "Splice what a source says into hand-written .proto files, and change nothing else of them",
@@ -65,7 +58,7 @@ tells where each new element comes from. The exit status is 1 with conflicts.`,
 	cmd.Flags().StringArrayVar(&f.from, "from", nil, "what to update from; may be repeated, later ones as arguments")
 	cmd.Flags().BoolVar(&f.write, "write", false, "write the files, all or none")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a change")
-	cmd.Flags().BoolVar(&f.Partial, "partial", false, "what the definitions do not have is not gone")
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "what the definitions do not have is not gone")
 	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "let a source's names replace others")
 	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "let a source's types replace others that the same bytes fit")
 	cmd.Flags().StringVar(&f.version, "version", "", "version of the client that the sources are of")
@@ -74,46 +67,33 @@ tells where each new element comes from. The exit status is 1 with conflicts.`,
 	return cmd
 }
 
-func runUpdate(ctx context.Context, a *app.App, f UpdateFlags) error {
+func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 	if f.date == "" {
 		f.date = time.Now().UTC().Format(time.DateOnly)
 	}
 	if _, err := time.Parse(time.DateOnly, f.date); err != nil {
 		return app.Usagef("--date is a day such as 2026-03-01, not %q", f.date)
 	}
-	texts, err := schema.ReadTexts(os.DirFS(f.dir))
-	if err != nil {
-		return fmt.Errorf("%w (below %s)", err, f.dir)
-	}
-	have, err := interrupt.Run(ctx, func() (*schema.Schema, error) { return schema.FromTexts(texts) })
-	if err != nil {
-		return fmt.Errorf("%w (below %s)", err, f.dir)
-	}
-	evidence, err := os.ReadFile(filepath.Join(f.dir, update.EvidenceFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	var calls align.Calls
-	sources, err := updateSources(ctx, a, have, f, &calls)
+	folder, err := source.ReadFolder(ctx, f.dir)
 	if err != nil {
 		return err
 	}
-	r, err := interrupt.Run(ctx, func() (*update.Result, error) {
-		o := update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes}
-		r, err := update.Run(texts, string(evidence), sources, o)
+	loader := &source.Loader{Have: folder.Schema, Partial: f.partial}
+	var sources []update.Source
+	for _, input := range f.from {
+		src, err := UpdateSource(ctx, a, loader, input)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return source.NameByCalls(r, texts, &calls, f.complete, o)
-	})
+		f.complete(src)
+		sources = append(sources, *src)
+	}
+	r, err := folder.Update(ctx, sources, &loader.Calls, f.complete, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
 	if err != nil {
 		return err
-	}
-	if r.Evidence != string(evidence) {
-		r.Files = append(r.Files, update.File{Name: update.EvidenceFile, Before: string(evidence), After: r.Evidence, New: len(evidence) == 0})
 	}
 	if f.write {
-		if err := writeFiles(f.dir, r.Files); err != nil {
+		if err := update.WriteFiles(f.dir, r.Files); err != nil {
 			return err
 		}
 	}
@@ -121,8 +101,8 @@ func runUpdate(ctx context.Context, a *app.App, f UpdateFlags) error {
 		return err
 	}
 	for _, src := range sources {
-		if src.Fault != nil {
-			return src.Fault
+		if err := notRead(src.Faults); err != nil {
+			return err
 		}
 	}
 	if len(r.Conflicts()) > 0 {
@@ -131,7 +111,15 @@ func runUpdate(ctx context.Context, a *app.App, f UpdateFlags) error {
 	return nil
 }
 
-func printUpdate(a *app.App, r *update.Result, f UpdateFlags) error {
+// complete sets what the flags say of a source.
+func (f updateFlags) complete(src *update.Source) {
+	src.Version, src.Date = f.version, f.date
+	if f.name != "" {
+		src.Name = f.name
+	}
+}
+
+func printUpdate(a *app.App, r *update.Result, f updateFlags) error {
 	if f.json {
 		for _, c := range r.Changes {
 			if err := a.Print(&contract.SchemaUpdate{Change: c}); err != nil {
@@ -150,72 +138,4 @@ func printUpdate(a *app.App, r *update.Result, f UpdateFlags) error {
 	}
 	a.Say("%s", schematext.UpdateSummary(r, f.write))
 	return nil
-}
-
-// writeFiles replaces files below dir, all or none: each is written beside its
-// place before any takes it.
-func writeFiles(dir string, files []update.File) error {
-	var staged []string
-	done := func() {
-		for _, name := range staged {
-			// Those that took their place are gone already.
-			os.Remove(name) //nolint:errcheck
-		}
-	}
-	defer done()
-	for _, file := range files {
-		name := filepath.Join(dir, filepath.FromSlash(file.Name))
-		temp, err := stage(name, file.After)
-		if err != nil {
-			return fmt.Errorf("nothing is written: %w", err)
-		}
-		staged = append(staged, temp)
-	}
-	for i, file := range files {
-		name := filepath.Join(dir, filepath.FromSlash(file.Name))
-		if err := os.Rename(staged[i], name); err != nil {
-			for _, back := range files[:i] {
-				err = errors.Join(err, restore(filepath.Join(dir, filepath.FromSlash(back.Name)), back))
-			}
-			return fmt.Errorf("nothing is written: %w", err)
-		}
-	}
-	return nil
-}
-
-// stage writes what is to be a file beside it. A file that its owner may not
-// write is not replaced.
-func stage(name, text string) (temp string, err error) {
-	mode := app.ForAll
-	if info, err := os.Stat(name); err == nil {
-		if mode = info.Mode().Perm(); mode&0o200 == 0 {
-			return "", &fs.PathError{Op: "write", Path: name, Err: fs.ErrPermission}
-		}
-		if real, err := filepath.EvalSymlinks(name); err != nil || real != filepath.Clean(name) && isLink(name) {
-			return "", &fs.PathError{Op: "write", Path: name, Err: errors.New("is a symbolic link")}
-		}
-	} else if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), app.PartialPattern(name))
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
-}
-
-func isLink(name string) bool {
-	info, err := os.Lstat(name)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
-func restore(name string, file update.File) error {
-	if file.New {
-		return os.Remove(name)
-	}
-	return os.WriteFile(name, []byte(file.Before), app.ForAll)
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
 	"unwire/schema/update"
+	"unwire/schema/update/source"
 )
 
 // UpdateDiff writes the files of an update as a unified diff.
@@ -41,6 +43,19 @@ func Conflict(c update.Change) string {
 		s += ": " + c.Note
 	}
 	return s
+}
+
+// SourceRemark is a remark on a source of an update, in one line.
+func SourceRemark(r source.Remark) string {
+	switch {
+	case r.Rejected != nil:
+		return fmt.Sprintf("%s#%d: %v", r.Source, r.Exchange, r.Rejected)
+	case r.Left != "":
+		return fmt.Sprintf("%s: left out: %s", r.Source, term.CleanText(r.Left))
+	case r.Unresolved != nil:
+		return fmt.Sprintf("%s: %s: %s", r.Unresolved.Place, r.Unresolved.Element, r.Unresolved.Reason)
+	}
+	return r.Source + ": none of its messages is in the files; 'unwire align --proto DIR' calls them as DIR does"
 }
 
 // UpdateSummary is an update in one line, which was written or not.

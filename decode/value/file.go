@@ -1,4 +1,4 @@
-package kind
+package value
 
 import (
 	"encoding/binary"
@@ -112,9 +112,9 @@ func (f *fileFormat) has(p []byte) bool {
 		(f.fits == nil || f.fits(p))
 }
 
-// fileFormatOf names the format of a file or of compressed data that p is by its first
+// FileFormat names the format of a file or of compressed data that p is by its first
 // bytes, or by its structure where it is small: "png", "zstd", "cbor"; else "".
-func fileFormatOf(p []byte) string {
+func FileFormat(p []byte) string {
 	if len(p) < 3 {
 		return ""
 	}

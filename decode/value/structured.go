@@ -1,4 +1,6 @@
-package kind
+package value
+
+import "strings"
 
 // What is looked at of data in other encodings.
 const (
@@ -191,6 +193,10 @@ func (r *itemReader) cborItems(n uint64, pairs, open bool, depth int) bool {
 	return !open || r.left <= 0
 }
 
+// derTags are the tags of ASN.1 that elements of a sequence have: booleans to object
+// identifiers, enumerations, texts, times, and what a context names by 0 to 4.
+const derTags = "\x01\x02\x03\x04\x05\x06\x0a\x0c\x13\x16\x17\x18\x80\x81\x82\x83\x84\xa0\xa1\xa2\xa3\xa4"
+
 // isDER reports whether p is a sequence of ASN.1 whose elements fill it: a certificate,
 // a key or a signature.
 func isDER(p []byte) bool {
@@ -205,8 +211,7 @@ func isDER(p []byte) bool {
 			if _, _, good := derElement(sub); !ok || len(sub) > 0 && !good {
 				return false
 			}
-		case c >= 1 && c <= 6 || c == 0x0a || c == 0x0c || c == 0x13 || c >= 0x16 && c <= 0x18 || c >= 0xa0 && c <= 0xa4 || c >= 0x80 && c <= 0x84:
-		default:
+		case strings.IndexByte(derTags, c) < 0:
 			return false
 		}
 		if _, inner, ok = derElement(inner); !ok || n > 64 {

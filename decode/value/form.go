@@ -1,4 +1,4 @@
-package kind
+package value
 
 import (
 	"bytes"
@@ -92,18 +92,16 @@ func uuid(b []byte) (Form, bool) {
 		return Form{"uuid", "nil"}, true
 	case version == 7:
 		ms := int64(binary.BigEndian.Uint64(raw[:8]) >> 16)
-		return Form{"uuid", "version 7, " + utc(time.UnixMilli(ms))}, true
+		return Form{"uuid", "version 7, " + FormatTime(time.UnixMilli(ms))}, true
 	case version == 1:
 		ticks := int64(binary.BigEndian.Uint32(raw[:4])) | int64(binary.BigEndian.Uint16(raw[4:6]))<<32 | int64(binary.BigEndian.Uint16(raw[6:8])&0xfff)<<48
 		const toUnix = 122_192_928_000_000_000 // 100 ns from 1582-10-15 on
-		return Form{"uuid", "version 1, " + utc(time.Unix((ticks-toUnix)/1e7, (ticks-toUnix)%1e7*100))}, true
+		return Form{"uuid", "version 1, " + FormatTime(time.Unix((ticks-toUnix)/1e7, (ticks-toUnix)%1e7*100))}, true
 	case version >= 1 && version <= 8 && raw[8]>>6 == 0b10:
 		return Form{"uuid", fmt.Sprintf("version %d", version)}, true
 	}
 	return Form{Name: "uuid"}, true
 }
-
-func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
 
 // date is for RFC 3339 and ISO 8601's calendar dates.
 func date(b []byte) (Form, bool) {
@@ -118,7 +116,7 @@ func date(b []byte) (Form, bool) {
 		if t, err := time.Parse(layout, s); err == nil {
 			f := Form{Name: "date"}
 			if !strings.HasSuffix(s, "Z") {
-				if f.Note = utc(t); !strings.Contains(layout, "Z") {
+				if f.Note = FormatTime(t); !strings.Contains(layout, "Z") {
 					f.Note = "no time zone"
 				}
 			}
@@ -141,12 +139,6 @@ func httpDate(b []byte) (Form, bool) {
 	return Form{}, false
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func isAlnum(c byte) bool {
-	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
 // semver is for three numbers, perhaps behind a v, and what semver lets follow.
 func semver(b []byte) (Form, bool) {
 	if len(b) > 80 || !isDigit(b[0]) && (b[0] != 'v' || !isDigit(b[1])) || bytes.IndexByte(b, '.') < 0 {
@@ -156,29 +148,30 @@ func semver(b []byte) (Form, bool) {
 	core := s
 	if at := strings.IndexAny(s, "-+"); at >= 0 {
 		core = s[:at]
-		for _, part := range strings.FieldsFunc(s[at+1:], func(r rune) bool { return r == '.' || r == '+' || r == '-' }) {
-			for i := range len(part) {
-				if !isAlnum(part[i]) {
-					return Form{}, false
-				}
-			}
-		}
-		if at == len(s)-1 {
+		if at == len(s)-1 || !isSemverSuffix(s[at+1:]) {
 			return Form{}, false
 		}
 	}
 	parts := strings.Split(core, ".")
-	numbers := 0
 	for _, p := range parts {
 		if p == "" || len(p) > 9 || len(p) > 1 && p[0] == '0' || strings.Trim(p, "0123456789") != "" {
 			return Form{}, false
 		}
-		numbers++
 	}
-	if numbers == 4 && core == string(b) {
+	if len(parts) == 4 && core == string(b) {
 		return ipv4(parts)
 	}
-	return Form{Name: "semver"}, numbers == 3
+	return Form{Name: "semver"}, len(parts) == 3
+}
+
+// isSemverSuffix reports whether s is what may follow the three numbers, behind its sign.
+func isSemverSuffix(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && c != '.' && c != '+' && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 func ipv4(parts []string) (Form, bool) {
@@ -203,8 +196,8 @@ func numeral(b []byte) (Form, bool) {
 		}
 		v = v*10 + uint64(c-'0')
 	}
-	if unit := timeUnit(v); unit != "" && len(digits) == len(b) && len(digits) < 20 {
-		return Form{"number", timeNote(v, unit)}, true
+	if unit := TimeUnit(v); unit != "" && len(digits) == len(b) && len(digits) < 20 {
+		return Form{"number", TimeNote(v, unit)}, true
 	}
 	return Form{Name: "number"}, true
 }
@@ -243,7 +236,7 @@ func jwt(b []byte) (Form, bool) {
 			at   float64
 		}{{"issued", claims.Issued}, {"expires", claims.Expires}} {
 			if t.at > 0 && t.at < 1e11 {
-				notes = append(notes, t.word+" "+utc(time.Unix(int64(t.at), 0)))
+				notes = append(notes, t.word+" "+FormatTime(time.Unix(int64(t.at), 0)))
 			}
 		}
 	}
@@ -348,29 +341,49 @@ func base64Text(b []byte) (Form, bool) {
 	if padding > 2 || padding > 0 && len(b)%4 != 0 || len(body)%4 == 1 {
 		return Form{}, false
 	}
-	var lower, upper, digits, std, fromURL int
+	var n [notBase64]int
 	for _, c := range body {
-		switch {
-		case c >= 'a' && c <= 'z':
-			lower++
-		case c >= 'A' && c <= 'Z':
-			upper++
-		case isDigit(c):
-			digits++
-		case c == '+' || c == '/':
-			std++
-		case c == '-' || c == '_':
-			fromURL++
-		default:
+		class := base64Class[c]
+		if class == notBase64 {
 			return Form{}, false
 		}
+		n[class]++
 	}
-	if std > 0 && fromURL > 0 || lower == 0 || upper == 0 || padding == 0 && (digits == 0 || len(b)%4 != 0) {
+	if n[base64Std] > 0 && n[base64URL] > 0 || n[base64Lower] == 0 || n[base64Upper] == 0 ||
+		padding == 0 && (n[base64Digit] == 0 || len(b)%4 != 0) {
 		return Form{}, false
 	}
 	// Half of random digits are capital letters or digits: of a name far fewer are.
-	if 4*(upper+digits) < len(body) || fromURL+std > len(body)/6 {
+	if 4*(n[base64Upper]+n[base64Digit]) < len(body) || n[base64URL]+n[base64Std] > len(body)/6 {
 		return Form{}, false
 	}
 	return Form{"base64", fmt.Sprintf("%d bytes", len(body)*6/8)}, true
 }
+
+// The classes of base64's characters.
+const (
+	base64Lower = iota
+	base64Upper
+	base64Digit
+	base64Std // of the standard alphabet alone
+	base64URL // of the one for URLs alone
+	notBase64
+)
+
+var base64Class = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = notBase64
+	}
+	for class, chars := range [...]string{
+		base64Lower: "abcdefghijklmnopqrstuvwxyz",
+		base64Upper: "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		base64Digit: "0123456789",
+		base64Std:   "+/",
+		base64URL:   "-_",
+	} {
+		for i := range len(chars) {
+			t[chars[i]] = uint8(class)
+		}
+	}
+	return t
+}()

@@ -1,4 +1,4 @@
-package kind
+package value
 
 import "slices"
 
@@ -13,8 +13,8 @@ type Forms struct {
 	Files map[string]int64 `json:"files,omitempty"`
 }
 
-// countForm looks at a payload that is not empty, and reports whether it is a file.
-func (f *Forms) countForm(p []byte) (file bool) {
+// Count looks at a payload that is not empty, and reports whether it is a file.
+func (f *Forms) Count(p []byte) (file bool) {
 	switch c := p[0]; c {
 	case 'h':
 		if len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://") {
@@ -32,7 +32,7 @@ func (f *Forms) countForm(p []byte) (file bool) {
 			f.Time++
 		}
 	}
-	if format := fileFormatOf(p); format != "" {
+	if format := FileFormat(p); format != "" {
 		if f.Files == nil {
 			f.Files = map[string]int64{}
 		}
@@ -55,7 +55,7 @@ func isUUID(p []byte) bool {
 	return digits
 }
 
-// isHex tells hexadecimal digits.
+// isHex is set for hexadecimal digits.
 var isHex = func() (t [256]bool) {
 	for _, c := range "0123456789abcdefABCDEF" {
 		t[c] = true
@@ -74,7 +74,8 @@ func isTime(p []byte) bool {
 	return true
 }
 
-func (f *Forms) merge(o *Forms) {
+// Merge adds the counts of o.
+func (f *Forms) Merge(o *Forms) {
 	f.UUID += o.UUID
 	f.URL += o.URL
 	f.JSON += o.JSON
@@ -87,21 +88,27 @@ func (f *Forms) merge(o *Forms) {
 	}
 }
 
-// files is how many payloads are of a format.
-func (f *Forms) files() (sum int64) {
+// FileCount is how many payloads are of a format.
+func (f *Forms) FileCount() (sum int64) {
 	for _, n := range f.Files {
 		sum += n
 	}
 	return sum
 }
 
-func (f *Forms) valid(n int64) bool {
+// Valid reports whether the counts can be those of n payloads.
+func (f *Forms) Valid(n int64) bool {
 	for format, count := range f.Files {
 		if count < 1 || count > n || !slices.ContainsFunc(fileFormats[:], func(x fileFormat) bool { return x.name == format }) {
 			return false
 		}
 	}
-	return countsValid(f.UUID, f.URL, f.JSON, f.Time) && f.UUID+f.URL+f.JSON+f.Time <= n && f.files() <= n
+	for _, count := range [...]int64{f.UUID, f.URL, f.JSON, f.Time} {
+		if count < 0 || count > n {
+			return false
+		}
+	}
+	return f.UUID+f.URL+f.JSON+f.Time <= n && f.FileCount() <= n
 }
 
 // Of names the form that all of n payloads have, or returns "".

@@ -4,22 +4,24 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/kind"
 	"unwire/decode/text"
-	"unwire/decode/wire"
 	"unwire/proto"
 	"unwire/schema"
 )
@@ -174,76 +176,6 @@ func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescripto
 	return s.Message(f.typeName), nil
 }
 
-func encodeCommand(a *app.App) *cobra.Command {
-	var format, out string
-	cmd := &cobra.Command{
-		Use:   "encode [FILE|-]",
-		Short: "Turn decode's text or JSON back into bytes",
-		Long: `encode reads the text that decode writes, and any that Protoscope reads, and
-writes the bytes that it stands for, in the way that they were written in (hex, base64,
-gzip). Lengths are made anew, and so is a value below which its content was edited, in
-lines that begin with #|: gzip and zstd then by our own compressor.`,
-		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
-		Args:    app.ArgsBetween(0, "FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return encode(a, inputArg(args), format, out)
-		},
-	}
-	cmd.Flags().StringVar(&format, "format", "text", "the input is text or json")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; - is stdout even on a terminal")
-	return cmd
-}
-
-func encode(a *app.App, name, format, out string) error {
-	if err := app.OneOf("--format", format, "text", "json"); err != nil {
-		return err
-	}
-	src, err := a.OpenInput(name, app.MaxText)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	if len(src.Data) > streamed {
-		return encodeStream(a, name, format, src, out)
-	}
-	parse := text.Parse
-	if format == "json" {
-		parse = text.ParseJSON
-	}
-	data, err := parse(src.Data)
-	if err != nil && format == "text" && json.Valid(src.Data) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --format json")
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", app.InputName(name), err)
-	}
-	return a.WriteBinary(data, out)
-}
-
-// streamed is how large a text is that is written while it is read. Of a
-// smaller one nothing is written if there is an error in it.
-const streamed = 16 << 20
-
-func encodeStream(a *app.App, name, format string, src *app.Input, out string) error {
-	encode := text.Encode
-	if format == "json" {
-		encode = text.EncodeJSON
-	}
-	write := func(to io.Writer) error {
-		if err := encode(to, src.Data, src.Release); err != nil {
-			return fmt.Errorf("%s: %w", app.InputName(name), err)
-		}
-		return nil
-	}
-	switch {
-	case out != "" && out != "-":
-		return app.WholeFile(out, app.ForOwner, write)
-	case out == "" && a.Out.TTY:
-		return a.WriteBinary(nil, out)
-	}
-	return write(a.Out)
-}
-
 // A decodedInput is what is decoded.
 type decodedInput struct {
 	*app.Input
@@ -300,21 +232,28 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 	return decodedInput{&app.Input{Data: frame.Data}, true, v.Messages(frame.Dir)}, by, nil
 }
 
+// checkChoices looks for the fields of choices in a file's messages: a field that none
+// of them has is an error, and a choice that fits no value is reported.
+func checkChoices(a *app.App, doc *text.Document, choices []kind.Choice) error {
+	misfits, err := query.FitDocument(doc, choices)
+	for _, m := range misfits {
+		a.Say("unwire: --as %s fits no value: %s", m.Choice, term.Clean(m.Why.Error()))
+	}
+	if _, ok := errors.AsType[*query.ChoiceError](err); ok {
+		return choiceError(err)
+	}
+	return err
+}
+
 // explainDocument says why a field of a document's messages is read as it is.
-func explainDocument(a *app.App, doc *text.Document, by decode.View, pooled int, name string, f decodeFlags) error {
+func explainDocument(a *app.App, doc *text.Document, by decode.View, messages int, name string, f decodeFlags) error {
 	path, err := fieldpath.ParseNumbers(f.explain)
 	if err != nil || len(path) == 0 {
 		return app.Usagef("--explain wants a path, as 1.2 or 1.2[0].5, not %q", f.explain)
 	}
 	found := false
-	tree := new(wire.Tree)
-	err = doc.Parts(func(p text.Part) error {
-		if p.Kind != "message" {
-			return nil
-		}
-		tree.Reset(p.Data, wire.Options{})
-		list := query.Explain(tree, by, path, pooled)
-		found = found || len(list) > 0
+	err = query.ExplainDocument(doc, by, path, messages, func(list []contract.Explanation) error {
+		found = true
 		return printExplanations(a, a.Out, list, app.InputName(name), f.format == "json")
 	})
 	if err == nil && !found {
@@ -322,4 +261,45 @@ func explainDocument(a *app.App, doc *text.Document, by decode.View, pooled int,
 			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
 	}
 	return err
+}
+
+// followDecode prints frames as text while they are recorded.
+func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Address) error {
+	if addr.Frame >= 0 {
+		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
+	}
+	defs, err := app.LoadDefinitions(ctx, f.schema)
+	if err != nil {
+		return err
+	}
+	md, err := f.message(ctx)
+	if err != nil {
+		return err
+	}
+	whole, chosen, err := parseChosenAll(f.as)
+	if err != nil {
+		return err
+	}
+	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
+	w := bufio.NewWriter(a.Out)
+	return seen.watch(ctx, a, addr, decode.Watcher{
+		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
+			at := query.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
+			if f.format != "json" {
+				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), app.Millis(fr.T), len(fr.Raw))
+			}
+			by := seen.of(ctx, ex, call).Of(call, fr.Dir)
+			if md != nil {
+				by.Type = md
+			}
+			doc, err := text.Decode(fr.Data, text.Options{In: "raw", As: whole, Type: by.Type, Choices: by.Choices})
+			if err != nil {
+				return err
+			}
+			if err := writeDocument(a, w, doc, f, by); err != nil {
+				return err
+			}
+			return w.Flush()
+		},
+	})
 }

@@ -1,0 +1,45 @@
+package value
+
+import (
+	"math"
+	"time"
+)
+
+// TimeUnit names the unit in which v is a time between 2001 and 2065, or "".
+func TimeUnit(v uint64) string {
+	const from, to = 1e9, 3e9
+	for _, u := range [...]struct {
+		name string
+		per  uint64
+	}{{"timestamp-s", 1}, {"timestamp-ms", 1e3}, {"timestamp-us", 1e6}, {"timestamp-ns", 1e9}} {
+		if v >= from*u.per && v < to*u.per {
+			return u.name
+		}
+	}
+	return ""
+}
+
+// TimeNote is the time that a number is.
+func TimeNote(v uint64, unit string) string {
+	if v > math.MaxInt64 {
+		return ""
+	}
+	var at time.Time
+	switch s := int64(v); unit {
+	case "timestamp-ms":
+		at = time.UnixMilli(s)
+	case "timestamp-us":
+		at = time.UnixMicro(s)
+	case "timestamp-ns":
+		at = time.Unix(0, s)
+	default:
+		if s > math.MaxInt32*100 {
+			return ""
+		}
+		at = time.Unix(s, 0)
+	}
+	return FormatTime(at)
+}
+
+// FormatTime writes a time as RFC 3339 does, in UTC.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
