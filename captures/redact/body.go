@@ -294,7 +294,7 @@ func (b *BodyFilter) FlushHeld() {
 	switch {
 	case b.section == nil:
 		if len(b.scan.buf) > 0 {
-			b.scan.hurry()
+			b.scan.flush()
 			b.decided = b.scan.decided()
 		}
 		if pending := b.frame.prefix.Pending(); len(pending) > 0 && envelope.Flags(pending[0])&^(envelope.EndStream|envelope.Trailer) == 0 {

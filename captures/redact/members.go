@@ -6,7 +6,7 @@ const maxName = 64
 // member finds the value of "name": "value" in JSON where the name tells of a
 // secret, also within a JSON string, where the quotes are escaped; i is at the
 // name's first quote.
-func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, matchState) {
+func (r *Redactor) member(b []byte, i int, final, flush bool) (match, matchState) {
 	quote := `"`
 	if i > 0 && b[i-1] == '\\' {
 		quote = `\"`
@@ -21,25 +21,25 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, matchState
 	}
 	p, v := expect(b, p, quote)
 	if v != found {
-		return settle(v, final)
+		return orNothing(v, final)
 	}
 	if p, v = skipSpace(b, p); v != found {
-		return settle(v, final)
+		return orNothing(v, final)
 	}
 	if p, v = expect(b, p, ":"); v != found {
-		return settle(v, final)
+		return orNothing(v, final)
 	}
 	kind := r.kindOf(name)
 	if kind != secretName && kind != perhapsName {
 		return match{}, nothing
 	}
 	if p, v = skipSpace(b, p); v != found {
-		return settle(v, final)
+		return orNothing(v, final)
 	}
 	if p, v = expect(b, p, quote); v != found {
-		return settle(v, final)
+		return orNothing(v, final)
 	}
-	m, v := r.memberValue(b, p, quote, kind, final, hurry)
+	m, v := r.memberValue(b, p, quote, kind, final, flush)
 	if v == found {
 		m.rule, m.name = ruleMember, string(name)
 	}
@@ -47,7 +47,7 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, matchState
 }
 
 // memberValue finds the end of the value that begins at from.
-func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, final, hurry bool) (match, matchState) {
+func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, final, flush bool) (match, matchState) {
 	end := from
 	for end < len(b) && end-from < maxSecret && b[end] != '"' {
 		if b[end] == '\\' {
@@ -69,7 +69,7 @@ func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, 
 		return match{}, nothing
 	}
 	m := match{start: from, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret}
-	if end-from >= maxSecret || cut && hurry {
+	if end-from >= maxSecret || cut && flush {
 		m.mask = &mask{until: "\""}
 		m.learn = false
 	}
@@ -88,7 +88,7 @@ func afterScheme(b []byte, from, end int) int {
 
 // bodyParameter finds the value of name=value, as in a form or in a URL that
 // stands in a text; from is where the name begins.
-func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, matchState) {
+func (r *Redactor) bodyParameter(b []byte, from int, final, flush bool) (match, matchState) {
 	p := from
 	for p < len(b) && p-from <= maxName && nameChars.has(b[p]) {
 		p++
@@ -106,7 +106,7 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 	if kind == otherName {
 		return match{}, nothing
 	}
-	m, v := bodyParameterValue(b, p+1, kind, final, hurry)
+	m, v := bodyParameterValue(b, p+1, kind, final, flush)
 	if v == found {
 		m.rule, m.name = ruleParameter, string(b[from:p])
 	}
@@ -114,7 +114,7 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 }
 
 // bodyParameterValue finds the end of the value that begins at from.
-func bodyParameterValue(b []byte, from int, kind nameKind, final, hurry bool) (match, matchState) {
+func bodyParameterValue(b []byte, from int, kind nameKind, final, flush bool) (match, matchState) {
 	end := from
 	for end < len(b) && end-from < maxSecret && tokenChars.has(b[end]) {
 		end++
@@ -128,7 +128,7 @@ func bodyParameterValue(b []byte, from int, kind nameKind, final, hurry bool) (m
 	}
 
 	m := match{start: from, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret}
-	if end-from >= maxSecret || end == len(b) && hurry {
+	if end-from >= maxSecret || end == len(b) && flush {
 		m.mask = &mask{chars: tokenChars}
 		m.learn = false
 	}
@@ -158,8 +158,8 @@ func skipSpace(b []byte, p int) (int, matchState) {
 	return p, undecided
 }
 
-// settle turns "undecided" into "nothing" where nothing more will come.
-func settle(v matchState, final bool) (match, matchState) {
+// orNothing turns "undecided" into "nothing" where nothing more will come.
+func orNothing(v matchState, final bool) (match, matchState) {
 	if v == undecided && final {
 		v = nothing
 	}

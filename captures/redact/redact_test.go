@@ -308,7 +308,7 @@ func TestHurry(t *testing.T) {
 			out := b.Ready()
 			b.FlushHeld()
 			if out = append(out, b.Ready()...); len(out) != 1 {
-				t.Fatalf("%s: %d chunks after hurry", name, len(out))
+				t.Fatalf("%s: %d chunks after flush", name, len(out))
 			}
 			b.Write(&captures.Chunk{Data: []byte(c.secret[cut:] + c.after)})
 			b.Close(false)

@@ -155,7 +155,7 @@ func spellings(secret string) []string {
 }
 
 // at compares the literal with the bytes at position i.
-func (l literal) at(rest []byte, i int, final, hurry bool) (match, matchState) {
+func (l literal) at(rest []byte, i int, final, flush bool) (match, matchState) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {
 		return match{}, nothing
@@ -163,7 +163,7 @@ func (l literal) at(rest []byte, i int, final, hurry bool) (match, matchState) {
 	switch {
 	case n == len(l.spelt):
 		return match{start: i, end: i + n, secret: l.secret, rule: ruleSeen}, found
-	case hurry && n >= 8:
+	case flush && n >= 8:
 		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: ruleSeen}, found
 	case final:
 		return match{}, nothing
@@ -172,7 +172,7 @@ func (l literal) at(rest []byte, i int, final, hurry bool) (match, matchState) {
 }
 
 // at looks for a key of shape s at position i.
-func (s *shape) at(b []byte, i int, final, hurry bool) (match, matchState) {
+func (s *shape) at(b []byte, i int, final, flush bool) (match, matchState) {
 	rest := b[i:]
 	n := min(len(rest), len(s.prefix))
 	if string(rest[:n]) != s.prefix[:n] {
@@ -191,7 +191,7 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, matchState) {
 	if s.max == 0 {
 		end, whole = s.keyEnd(b, i, end)
 	}
-	open := hurry && cut
+	open := flush && cut
 	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= 8) {
 		return match{}, nothing
 	}
@@ -260,7 +260,7 @@ func hasLength(b []byte, i, n int) bool {
 
 // privateKey finds the body of a PEM private key, whose line breaks may be
 // escaped.
-func privateKey(b []byte, i int, final, hurry bool) (match, matchState) {
+func privateKey(b []byte, i int, final, flush bool) (match, matchState) {
 	const begin, kind, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END"
 	rest := b[i:]
 	if n := min(len(rest), len(begin)); string(rest[:n]) != begin[:n] {
@@ -287,7 +287,7 @@ func privateKey(b []byte, i int, final, hurry bool) (match, matchState) {
 		return match{}, nothing
 	}
 	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: rulePrivateKey}
-	if hurry && stop == len(body) {
+	if flush && stop == len(body) {
 		m.mask = &mask{chars: base64Chars}
 	}
 	return m, found

@@ -1,7 +1,7 @@
 package redact
 
 // A scanner finds secrets in bytes that come in pieces. Whatever the pieces,
-// it finds the same; only hurry gives up some of that for time. It looks for the
+// it finds the same; only flush gives up some of that for time. It looks for the
 // members of JSON itself: a body has no bound, and may be cut off or be no JSON.
 type scanner struct {
 	r   *Redactor
@@ -40,8 +40,8 @@ func (s *scanner) finish() {
 	s.buf, s.pos = s.buf[:0], 0
 }
 
-// hurry decides everything now, though bytes may follow.
-func (s *scanner) hurry() { s.run(true, true) }
+// flush decides everything now, though bytes may follow.
+func (s *scanner) flush() { s.run(true, true) }
 
 // drop forgets what is decided, except some context.
 func (s *scanner) drop() {
@@ -52,7 +52,7 @@ func (s *scanner) drop() {
 	}
 }
 
-func (s *scanner) run(final, hurry bool) {
+func (s *scanner) run(final, flush bool) {
 	f := s.r.rules.Load()
 	for s.pos < len(s.buf) {
 		if s.cover != nil {
@@ -62,13 +62,13 @@ func (s *scanner) run(final, hurry bool) {
 		var m match
 		var v matchState
 		if s.form && s.decided() == 0 {
-			m, v = s.r.bodyParameter(s.buf, 0, final, hurry)
+			m, v = s.r.bodyParameter(s.buf, 0, final, flush)
 		}
 		if v == nothing {
 			if s.pos = f.next(s.buf, s.pos); s.pos == len(s.buf) {
 				return
 			}
-			m, v = s.r.at(f, s.buf, s.pos, final, hurry)
+			m, v = s.r.at(f, s.buf, s.pos, final, flush)
 		}
 		switch v {
 		case undecided:
@@ -101,9 +101,9 @@ func (s *scanner) uncover() {
 	}
 }
 
-// at looks at position i of b. Final says that no bytes follow; hurry, that
+// at looks at position i of b. Final says that no bytes follow; flush, that
 // none can be waited for: what has been seen of a secret is taken for it.
-func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, v matchState) {
+func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match, v matchState) {
 	consider := func(m2 match, v2 matchState) {
 		if v2 == undecided || v2 == found && v != undecided && m2.end > m.end {
 			m, v = m2, v2
@@ -111,13 +111,13 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, 
 	}
 	switch b[i] {
 	case '"':
-		consider(r.member(b, i, final, hurry))
+		consider(r.member(b, i, final, flush))
 	case '&', '?':
-		consider(r.bodyParameter(b, i+1, final, hurry))
+		consider(r.bodyParameter(b, i+1, final, flush))
 	case ':':
 		consider(userinfoAt(b, i, final))
 	case '-':
-		consider(privateKey(b, i, final, hurry))
+		consider(privateKey(b, i, final, flush))
 	}
 	rest := b[i:]
 	if len(rest) < 3 {
@@ -131,10 +131,10 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, 
 	}
 	k := [3]byte{rest[0], rest[1], rest[2]}
 	for _, l := range f.literals[k] {
-		consider(l.at(rest, i, final, hurry))
+		consider(l.at(rest, i, final, flush))
 	}
 	for s := range f.shapes[k] {
-		consider(f.shapes[k][s].at(b, i, final, hurry))
+		consider(f.shapes[k][s].at(b, i, final, flush))
 	}
 	return m, v
 }

@@ -99,7 +99,7 @@ func (s *section) feed(p []byte, at int64) {
 		s.searchPlain(p, at)
 		upTo = s.plain.decided()
 	}
-	s.letGo(upTo)
+	s.giveUpRewriting(upTo)
 }
 
 // release lets everything go, though more may come.
@@ -108,15 +108,15 @@ func (s *section) release() {
 		s.inner.FlushHeld()
 		s.found = s.found || s.inner.edited
 	} else {
-		s.scan.hurry()
+		s.scan.flush()
 	}
 	s.lost, s.released = true, true
-	s.letGo(s.at)
+	s.giveUpRewriting(s.at)
 }
 
-// letGo gives up rewriting: what is clean is decided up to a position; if a
+// giveUpRewriting gives up rewriting: what is clean is decided up to a position; if a
 // secret was found, all that has not been written is overwritten.
-func (s *section) letGo(upTo int64) {
+func (s *section) giveUpRewriting(upTo int64) {
 	s.raw = nil
 	if s.found {
 		s.b.edit(s.written, s.at, bytes.Repeat([]byte("x"), int(s.at-s.written)))
@@ -148,7 +148,7 @@ func (s *section) finish() (data []byte, ok bool) {
 	}
 	switch {
 	case s.lost:
-		s.letGo(s.at)
+		s.giveUpRewriting(s.at)
 		return nil, false
 	case !s.found:
 		return nil, false
@@ -157,7 +157,7 @@ func (s *section) finish() (data []byte, ok bool) {
 		data, err = s.rewrite()
 	}
 	if err != nil {
-		s.letGo(s.at)
+		s.giveUpRewriting(s.at)
 		return nil, false
 	}
 	s.b.edit(s.start, s.at, data)

@@ -304,8 +304,8 @@ func (c *rowValues) chunk(u *unpacker) captures.Chunk {
 	k := captures.Chunk{Exchange: c.int(), Seq: c.size(), Dir: captures.Direction(c.small(1)), T: time.Duration(c.size())}
 	size := c.size()
 	k.Data = c.bytes()
-	if c.take() != nil && c.err == nil { // stored by its hash
-		codec, declared := c.take(), c.take()
+	if c.nextValue() != nil && c.err == nil { // stored by its hash
+		codec, declared := c.nextValue(), c.nextValue()
 		data, sum := c.bytes(), c.bytes()
 		ci, ok1 := codec.(int64)
 		di, ok2 := declared.(int64)

@@ -168,13 +168,13 @@ func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 		c := &captures.Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Data: bytes.Clone(p[:n])}
 		r.seq++
 		p = p[n:]
-		r.pass(dir, c)
+		r.redactChunk(dir, c)
 	}
-	r.hold()
+	r.setHoldTimer()
 }
 
-// pass sends a chunk on its way, through the redaction if there is one.
-func (r *recording) pass(dir captures.Direction, c *captures.Chunk) {
+// redactChunk sends a chunk on its way, through the redaction if there is one.
+func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	if r.store.Redactor == nil {
 		r.emit(c)
 		return
@@ -192,8 +192,8 @@ func (r *recording) pass(dir captures.Direction, c *captures.Chunk) {
 	r.emit(b.Ready()...)
 }
 
-// hold sets the timer for what is held back after a chunk has passed.
-func (r *recording) hold() {
+// setHoldTimer sets the timer for what is held back after a chunk has passed.
+func (r *recording) setHoldTimer() {
 	wait := maxHoldTotal
 	held := false
 	for dir, b := range r.bodies {

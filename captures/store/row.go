@@ -55,7 +55,7 @@ type rowValues struct {
 	err    error
 }
 
-func (c *rowValues) take() any {
+func (c *rowValues) nextValue() any {
 	v := c.values[c.next]
 	c.next++
 	return v
@@ -81,7 +81,7 @@ func (c *rowValues) fail(want string, v any) {
 }
 
 func (c *rowValues) int() int64 {
-	v := c.take()
+	v := c.nextValue()
 	i, ok := v.(int64)
 	if !ok {
 		c.fail("an integer", v)
@@ -108,7 +108,7 @@ func (c *rowValues) small(limit int64) int64 {
 }
 
 func (c *rowValues) text() string {
-	v := c.take()
+	v := c.nextValue()
 	s, ok := v.(string)
 	if !ok {
 		c.fail("text", v)
@@ -118,7 +118,7 @@ func (c *rowValues) text() string {
 
 // bytes reads a blob; SQLite hands out an empty one as nil.
 func (c *rowValues) bytes() []byte {
-	v := c.take()
+	v := c.nextValue()
 	b, ok := v.([]byte)
 	if !ok && v != nil {
 		c.fail("bytes", v)

@@ -230,12 +230,12 @@ func (w *writer) loop() {
 			break
 		}
 		for {
-			batch, cost := w.take()
+			batch, cost := w.nextBatch()
 			if len(batch) == 0 {
 				break
 			}
 			err := w.commit(batch)
-			first := w.settle(cost, batch, err)
+			first := w.finishBatch(cost, batch, err)
 			if first && w.failed != nil {
 				w.failed(pathError(w.path, err))
 			}
@@ -258,9 +258,9 @@ func (w *writer) over() bool {
 	return w.closing && len(w.ops) == 0
 }
 
-// take removes the next transaction's operations from the queue. Their bytes
+// nextBatch removes the next transaction's operations from the queue. Their bytes
 // stay counted until they are written.
-func (w *writer) take() (batch []op, cost int64) {
+func (w *writer) nextBatch() (batch []op, cost int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -275,10 +275,10 @@ func (w *writer) take() (batch []op, cost int64) {
 	return batch, cost
 }
 
-// settle accounts for a batch that was written, or gives up recording: a
+// finishBatch accounts for a batch that was written, or gives up recording: a
 // capture with a hole in its middle would be worse than one that ends. It
 // reports whether it gave up just now.
-func (w *writer) settle(cost int64, batch []op, err error) (gaveUp bool) {
+func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queued -= cost

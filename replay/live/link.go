@@ -73,7 +73,7 @@ type Links struct {
 	first      map[string]int  // which of down was the first to have a value
 	issued     map[string]bool // values that a frame up had before the server did
 	times      map[string]int  // how often a small frame came, by its bytes
-	consistent map[string]bool // cache of follows
+	consistent map[string]bool // cache of alwaysIssuedAt
 	up         []parsedMessage
 	before     []int // for each up: how many of down came before it
 	pairs      []pair
@@ -270,7 +270,7 @@ func (l *Links) bindings(i int) []Binding {
 	}
 	out = append(out, l.nestedBindings(i, bound)...)
 	for k := range leaves {
-		if v := &leaves[k]; !l.came(v.value, l.before[i]) {
+		if v := &leaves[k]; !l.wasIssued(v.value, l.before[i]) {
 			l.issued[v.value] = true
 		}
 	}
@@ -314,7 +314,7 @@ func hasParent(leaves []leaf, path string) bool {
 // that the frames up follow throughout. That is at the same depth, unless v is
 // all that its frame says, and other frames carry on what stands there.
 func (l *Links) source(i int, v *leaf) (at int, from *leaf) {
-	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] || !l.came(v.value, l.before[i]) {
+	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] || !l.wasIssued(v.value, l.before[i]) {
 		return 0, nil
 	}
 	alone := scalars(l.up[i].leaves) == 1
@@ -324,7 +324,7 @@ func (l *Links) source(i int, v *leaf) (at int, from *leaf) {
 			if d.value != v.value {
 				continue
 			}
-			if !v.small || d.last == v.last && (d.depth == v.depth || alone && l.issues(d.path)) && l.follows(v, d) {
+			if !v.small || d.last == v.last && (d.depth == v.depth || alone && l.issues(d.path)) && l.alwaysIssuedAt(v, d) {
 				return j, d
 			}
 		}
@@ -348,9 +348,9 @@ func (l *Links) issues(path string) bool {
 	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.from == path })
 }
 
-// follows reports whether every value that frames up have where v stands had
+// alwaysIssuedAt reports whether every value that frames up have where v stands had
 // come before from the server where d stands.
-func (l *Links) follows(v, d *leaf) bool {
+func (l *Links) alwaysIssuedAt(v, d *leaf) bool {
 	key := v.path + "<" + d.path
 	if ok, known := l.consistent[key]; known {
 		return ok
@@ -358,7 +358,7 @@ func (l *Links) follows(v, d *leaf) bool {
 	ok := true
 	for i := range l.up {
 		for k := range l.up[i].leaves {
-			if u := &l.up[i].leaves[k]; u.path == v.path && l.before[i] > 0 && !l.cameAt(d.path, u.value, l.before[i]) {
+			if u := &l.up[i].leaves[k]; u.path == v.path && l.before[i] > 0 && !l.wasIssuedAt(d.path, u.value, l.before[i]) {
 				ok = false
 			}
 		}
@@ -367,7 +367,7 @@ func (l *Links) follows(v, d *leaf) bool {
 	return ok
 }
 
-func (l *Links) cameAt(path, value string, before int) bool {
+func (l *Links) wasIssuedAt(path, value string, before int) bool {
 	for j := range before {
 		for k := range l.down[j].leaves {
 			if d := &l.down[j].leaves[k]; d.path == path && d.value == value {
@@ -378,8 +378,8 @@ func (l *Links) cameAt(path, value string, before int) bool {
 	return false
 }
 
-// came reports whether one of the first frames down had a value.
-func (l *Links) came(value string, before int) bool {
+// wasIssued reports whether one of the first frames down had a value.
+func (l *Links) wasIssued(value string, before int) bool {
 	at, ok := l.first[value]
 	return ok && at < before
 }

@@ -164,7 +164,7 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 				// what is hashed may well be what is asked
 				q.kind.addPart(bind.FromPath, bind.Part)
 			}
-			l.digest(q, bind)
+			l.findDigest(q, bind)
 		}
 		for k := range l.up[i].leaves {
 			v := &l.up[i].leaves[k]
@@ -249,8 +249,8 @@ func isIDLike(value string) bool {
 	return strings.ContainsAny(text, "0123456789")
 }
 
-// digest notes where a question has the hash of a value that its answer carries on.
-func (l *Links) digest(q *question, b *Binding) {
+// findDigest notes where a question has the hash of a value that its answer carries on.
+func (l *Links) findDigest(q *question, b *Binding) {
 	if b.Part != "" || b.How != "" {
 		return
 	}

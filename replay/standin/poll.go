@@ -31,7 +31,7 @@ func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
 		err := s.runSession(ctx, procedureRunPoll, id, header, func(m *dynamicpb.Message) error {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			q.said = append(q.said, m)
+			q.messages = append(q.messages, m)
 			q.signal()
 			return ctx.Err()
 		})
@@ -64,7 +64,7 @@ func (s *Server) poll(ctx context.Context, id string, start bool, header http.He
 		}
 	}
 	for sent := 0; sent < most; sent++ {
-		m, number, err := q.take(ctx, sent == 0)
+		m, number, err := q.nextMessage(ctx, sent == 0)
 		if err != nil || m == nil && sent > 0 && !q.over() {
 			return err
 		}
@@ -84,14 +84,14 @@ func (s *Server) poll(ctx context.Context, id string, start bool, header http.He
 	return nil
 }
 
-// take is the next message; nil where there is none, or, having waited, where
+// nextMessage is the next message; nil where there is none, or, having waited, where
 // there will be none.
-func (q *pollQueue) take(ctx context.Context, wait bool) (*dynamicpb.Message, int64, error) {
+func (q *pollQueue) nextMessage(ctx context.Context, wait bool) (*dynamicpb.Message, int64, error) {
 	for {
 		q.mu.Lock()
-		if len(q.said) > 0 {
-			m, n := q.said[0], q.next
-			q.said, q.next = q.said[1:], q.next+1
+		if len(q.messages) > 0 {
+			m, n := q.messages[0], q.next
+			q.messages, q.next = q.messages[1:], q.next+1
 			q.mu.Unlock()
 			return m, n, nil
 		}
@@ -112,5 +112,5 @@ func (q *pollQueue) take(ctx context.Context, wait bool) (*dynamicpb.Message, in
 func (q *pollQueue) over() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.ended && len(q.said) == 0
+	return q.ended && len(q.messages) == 0
 }

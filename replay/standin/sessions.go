@@ -25,7 +25,7 @@ type session struct {
 	early   map[int64]*dynamicpb.Message // arrived before their turn
 	ready   []*dynamicpb.Message
 	changed chan struct{} // closed and replaced whenever ready grows
-	taken   bool          // by a RunSSE
+	claimed bool          // by a RunSSE
 	touched time.Time
 	held    int // appends seen, to withhold each second one
 	bytes   int // of early and ready
@@ -33,13 +33,13 @@ type session struct {
 
 // A pollQueue is what a turn says to a client that asks for it in several calls.
 type pollQueue struct {
-	mu      sync.Mutex
-	said    []*dynamicpb.Message
-	next    int64 // number of said[0]
-	ended   bool
-	err     error
-	changed chan struct{}
-	stop    context.CancelFunc
+	mu       sync.Mutex
+	messages []*dynamicpb.Message
+	next     int64 // number of messages[0]
+	ended    bool
+	err      error
+	changed  chan struct{}
+	stop     context.CancelFunc
 }
 
 // polls are the queues by request id.

@@ -51,7 +51,7 @@ func (ss *sessions) get(id string) (*session, error) {
 func (ss *sessions) expire() {
 	for id, s := range ss.all {
 		s.mu.Lock()
-		if !s.taken && time.Since(s.touched) > sessionIdle {
+		if !s.claimed && time.Since(s.touched) > sessionIdle {
 			delete(ss.all, id)
 		}
 		s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Server) runSession(ctx context.Context, procedure, id string, header ht
 	if err != nil {
 		return err
 	}
-	if !ses.take() {
+	if !ses.claim() {
 		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("request %s has its stream already", id))
 	}
 	defer s.sessions.drop(id)
@@ -122,13 +122,13 @@ func (s *Server) runSession(ctx context.Context, procedure, id string, header ht
 	return s.runTurn(ctx, procedure, header, in, emit)
 }
 
-func (ses *session) take() bool {
+func (ses *session) claim() bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	if ses.taken {
+	if ses.claimed {
 		return false
 	}
-	ses.taken = true
+	ses.claimed = true
 	return true
 }
 

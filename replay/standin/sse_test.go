@@ -293,7 +293,7 @@ func TestOneStreamARequest(t *testing.T) {
 	if _, err := s.sessions.get("r-2"); err != nil {
 		t.Fatal(err)
 	}
-	s.sessions.all["r-2"].take()
+	s.sessions.all["r-2"].claim()
 	md := s.api.Method("agent.v1.AgentService", "RunSSE")
 	hc := httpClient(t, s, true)
 	status, body := post(t, hc, s.URL()+procedureRunSSE, "application/connect+proto", enveloped(t, build(t, md.Input(), `{"requestId":"r-2"}`)))

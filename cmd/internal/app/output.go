@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,13 +18,6 @@ import (
 	"unwire/proto"
 	"unwire/replay/credential"
 )
-
-// PrintJSON writes v as one line of JSON Lines on stdout.
-func (a *App) PrintJSON(v any) error {
-	e := json.NewEncoder(a.Out)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
 
 // Print writes an object of the contract as one line of JSON Lines on stdout.
 func (a *App) Print(o contract.Object) error {

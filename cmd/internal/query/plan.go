@@ -2,7 +2,10 @@ package query
 
 import (
 	"context"
+	"slices"
 
+	"unwire/captures"
+	"unwire/decode"
 	"unwire/replay"
 )
 
@@ -21,4 +24,29 @@ func (c *Capture) Plan(ctx context.Context, id int64, changes replay.Changes, o 
 		}
 	}
 	return request.Plan(ctx, o)
+}
+
+// Edited returns an exchange with, in addition to its frames, those that changes edit, as
+// they would be sent again. Nothing is sent.
+//
+// Errors: those of Resolve and Plan.
+func (c *Capture) Edited(ctx context.Context, id int64, changes replay.Changes, o replay.Options) (*decode.Exchange, error) {
+	recorded, err := c.Resolve(ctx, id, false)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := c.Plan(ctx, id, changes, o, false)
+	if err != nil {
+		return nil, err
+	}
+	ex := *recorded.Exchange
+	ex.Frames = slices.Clone(ex.Frames)
+	for _, f := range plan.Description().Frames {
+		if f.Edited {
+			frame := decode.Frame{Dir: captures.Up, Seq: f.Seq}
+			frame.Data = f.Data
+			ex.Frames = append(ex.Frames, frame)
+		}
+	}
+	return &ex, nil
 }

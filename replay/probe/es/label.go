@@ -57,16 +57,16 @@ func (m *message) labels(ctx context.Context) error {
 		case g.isEnd(len(some)):
 			for _, f := range some {
 				f.label = "singular"
-				m.tell(f, "the parser reads one number of it, and no list: "+a.Quoted())
+				m.addEvidence(f, "the parser reads one number of it, and no list: "+a.Quoted())
 			}
 			left = left[len(some):]
 		case g.canary && g.slot == slotPacked && g.index < len(some):
 			for _, f := range some[:g.index] {
 				f.label = "singular"
-				m.tell(f, "the parser reads one number of it, and no list")
+				m.addEvidence(f, "the parser reads one number of it, and no list")
 			}
 			some[g.index].label = "repeated"
-			m.tell(some[g.index], "the parser reads a list of it: "+a.Quoted())
+			m.addEvidence(some[g.index], "the parser reads a list of it: "+a.Quoted())
 			left = left[g.index+1:]
 		default:
 			return nil // nothing is told

@@ -84,13 +84,13 @@ func (m *message) measureSome(ctx context.Context, doubt []int32, left int) erro
 				f.label = "map"
 			}
 			f.level = true
-			m.tell(f, "what is in it is read at its own level")
+			m.addEvidence(f, "what is in it is read at its own level")
 		}
 	case !a.FromParser || !gaveUp(a.Text):
 		return nil // nothing is told
 	case len(doubt) == 1:
 		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
-		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+a.Quoted())
+		m.addEvidence(m.found[doubt[0]], "what is in it is read a level below: "+a.Quoted())
 	default:
 		return m.measureHalves(ctx, doubt, left)
 	}

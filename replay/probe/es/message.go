@@ -109,19 +109,19 @@ func (m *message) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 // enter adds a field at whose canary the parser stumbled.
 func (m *message) enter(n int32, s slot, a *probe.Answer) *field {
 	f := &field{number: n, slot: s}
-	m.tell(f, a.Quoted())
+	m.addEvidence(f, a.Quoted())
 	m.found[n] = f
 	m.server.showsMaps = m.server.showsMaps || s == slotMap
 	return f
 }
 
-func (m *message) tell(f *field, what string) {
+func (m *message) addEvidence(f *field, what string) {
 	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests, what))
 }
 
 // isVarint enters that a varint's deep nesting was read without going down.
 func (m *message) isVarint(n int32) {
 	if f := m.found[n]; f != nil {
-		m.tell(f, "it cannot be nested deeply")
+		m.addEvidence(f, "it cannot be nested deeply")
 	}
 }

@@ -93,7 +93,7 @@ func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, dee
 		m.isVarint(deep)
 		f := m.found[varints[k]]
 		f.slot = slotMessage
-		m.tell(f, "other fields are read in it than around it")
+		m.addEvidence(f, "other fields are read in it than around it")
 		return from, 0, nil
 	}
 	if !a.FromParser {
@@ -143,7 +143,7 @@ func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, il
 		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.Text, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
-		m.tell(f, "it can be nested until the parser gives up: "+a.Quoted())
+		m.addEvidence(f, "it can be nested until the parser gives up: "+a.Quoted())
 		return from, nil
 	case deep != 0 && !illegal: // nothing follows for the varint
 		m.found[deep].unsure = true

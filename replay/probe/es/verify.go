@@ -194,8 +194,8 @@ func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer
 	return nil
 }
 
-// settle finds out what a server has in place of what it stumbled over.
-func (v *verifier) settle(ctx context.Context, c *claim) error {
+// findActual finds out what a server has in place of what it stumbled over.
+func (v *verifier) findActual(ctx context.Context, c *claim) error {
 	f, err := v.find(ctx, c)
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) e
 func (v *verifier) conclude(ctx context.Context) error {
 	for _, c := range v.all {
 		if c.state == doubted && c.Reachable() {
-			if err := v.settle(ctx, c); err != nil {
+			if err := v.findActual(ctx, c); err != nil {
 				return err
 			}
 		}

@@ -323,7 +323,7 @@ func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result)
 		res.Note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return false, nil
 	}
-	taken, err := n.takesAll(ctx)
+	taken, err := n.acceptsAnyName(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -354,9 +354,9 @@ func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Opti
 	return list, nil
 }
 
-// takesAll asks for names that no field has, and reports whether a Go server
+// acceptsAnyName asks for names that no field has, and reports whether a Go server
 // answers as if they existed: the request is a Struct, or a Value.
-func (n *namer) takesAll(ctx context.Context) (bool, error) {
+func (n *namer) acceptsAnyName(ctx context.Context) (bool, error) {
 	if !n.goEnd {
 		return false, nil // it names the request's type
 	}

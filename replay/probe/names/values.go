@@ -50,7 +50,7 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 			silent[f.enum] = true
 			continue
 		}
-		if ok, err := n.tellsValues(ctx, f); err != nil {
+		if ok, err := n.showsValues(ctx, f); err != nil {
 			return err
 		} else if !ok {
 			silent[f.enum] = true
@@ -93,9 +93,9 @@ func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
 	}
 }
 
-// tellsValues asks for names that no enum has: older versions of protobuf-es 2 do not
+// showsValues asks for names that no enum has: older versions of protobuf-es 2 do not
 // number, or look at the keys first.
-func (n *namer) tellsValues(ctx context.Context, f *namedField) (bool, error) {
+func (n *namer) showsValues(ctx context.Context, f *namedField) (bool, error) {
 	a, starts, err := n.askValues(ctx, f, []string{"0_NO_VALUE", "1_NO_VALUE"})
 	if err != nil {
 		return false, err

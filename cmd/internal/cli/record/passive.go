@@ -17,6 +17,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/leftover"
+	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm/launch"
 )
 
@@ -147,7 +148,7 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 		if name != "" {
 			name = " (" + name + ")"
 		}
-		for _, p := range problems(c) {
+		for _, p := range capturetext.Problems(c) {
 			a.Say("unwire: %s%s: %s", c.Server, name, p)
 		}
 	}

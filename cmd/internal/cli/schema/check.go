@@ -113,7 +113,17 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 // writeCheckPage writes a report as a page to a file, or to stdout for "-".
 func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.Schema, r *check.Report, inputs []string) error {
 	page, err := schematext.NewCheckPage(ctx, r, inputs, defs, func(ctx context.Context, addresses []string, do func(string, *decode.Exchange, *decode.Frame)) error {
-		return readCleanFrames(ctx, defs, addresses, do)
+		byFile := map[string][]query.Address{}
+		for _, address := range addresses {
+			at := query.ParseAddress(address)
+			byFile[at.File] = append(byFile[at.File], at)
+		}
+		for file, list := range byFile {
+			if err := cleanFrames(ctx, defs, file, list, do); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -122,6 +132,20 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 		return page.Write(a.Out)
 	}
 	return app.WholeFile(name, app.ForOwner, page.Write)
+}
+
+// cleanFrames calls do with frames of a file, without their secrets.
+func cleanFrames(ctx context.Context, defs *schema.Schema, file string, list []query.Address, do func(string, *decode.Exchange, *decode.Frame)) error {
+	c, err := app.OpenCapture(file)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	rules, err := app.ExportRules(ctx, defs)
+	if err != nil {
+		return err
+	}
+	return c.CleanFrames(ctx, list, rules, func(at query.Address, ex *decode.Exchange, f *decode.Frame) { do(at.String(), ex, f) })
 }
 
 func readAllowance(a *app.App, name string) (*check.Allowance, error) {
@@ -170,7 +194,7 @@ func nothingChecked(r *check.Report, exchanges int) error {
 // them. For a damaged capture it returns the report of what could be read and an error.
 func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
 	coverage := query.NewCoverage(defs, proto.Profile())
-	damage := withCaptures(inputs, func(c *query.Capture, at query.Address) error {
+	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
 		return coverage.Add(ctx, c, at, a.Remark)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {

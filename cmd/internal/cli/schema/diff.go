@@ -99,10 +99,41 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	}
 	lines := make([]contract.SchemaChange, len(changes))
 	for i, c := range changes {
-		lines[i] = contract.SchemaChange{Change: c}
+		lines[i].Change = c
 	}
+	if err := addTouched(ctx, a, lines, func() *compare.Toucher { return compare.NewToucher(old, now, changes) }, cmp.Or(ours, old), f); err != nil {
+		return err
+	}
+	if ours != nil {
+		outdated, err := interrupt.Run(ctx, func() ([]bool, error) { return compare.Outdated(changes, ours, now), nil })
+		if err != nil {
+			return err
+		}
+		for i := range lines {
+			if outdated[i] {
+				lines[i].Proto = contract.Outdated
+			}
+		}
+	}
+	if err := printChanges(a, lines, f); err != nil {
+		return err
+	}
+	if ours != nil && len(lines) > 0 {
+		a.Say("%s", schematext.OutdatedSummary(lines))
+	}
+	if err := notRead(slices.Concat(old.Faults, now.Faults)); err != nil {
+		return err
+	}
+	if len(lines) > 0 {
+		return app.Fail(app.ExitFinding, nil, "")
+	}
+	return nil
+}
+
+// addTouched adds to changes the exchanges and the experiments that have what changed.
+func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, toucher func() *compare.Toucher, names *schema.Schema, f diffFlags) error {
 	if len(f.captures) > 0 {
-		t := compare.NewToucher(old, now, changes)
+		t := toucher()
 		if err := touchCaptures(ctx, t, f.captures); err != nil {
 			return err
 		}
@@ -111,31 +142,13 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 		}
 	}
 	if f.suite != "" {
-		t := compare.NewToucher(old, now, changes)
-		if err := touchSuite(ctx, a, t, f, cmp.Or(ours, old)); err != nil {
+		t := toucher()
+		if err := touchSuite(ctx, a, t, f, names); err != nil {
 			return err
 		}
 		for i := range lines {
 			lines[i].Replays = t.Touched[i]
 		}
-	}
-	stale := 0
-	if ours != nil {
-		if stale, err = interrupt.Run(ctx, func() (int, error) { return markOutdated(lines, ours, now), nil }); err != nil {
-			return err
-		}
-	}
-	if err := printChanges(a, lines, f); err != nil {
-		return err
-	}
-	if ours != nil && len(lines) > 0 {
-		a.Say("%s", outdatedSummary(stale))
-	}
-	if err := notRead(slices.Concat(old.Faults, now.Faults)); err != nil {
-		return err
-	}
-	if len(lines) > 0 {
-		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
 }

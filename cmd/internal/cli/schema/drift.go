@@ -3,15 +3,12 @@ package schemacmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/contract"
 	"unwire/schema"
-	"unwire/schema/compare"
 )
 
 func driftCommand(a *app.App) *cobra.Command {
@@ -77,34 +74,4 @@ func driftHint(err error) string {
 		return ""
 	}
 	return "drift reads what schema extract reads: see 'unwire schema extract --help'"
-}
-
-// markOutdated says of each change whether our definitions are still as the old
-// version is: whether they differ from the new one in the same way.
-func markOutdated(lines []contract.SchemaChange, ours, now *schema.Schema) int {
-	type key struct {
-		change        compare.ChangeKind
-		kind          compare.ElementKind
-		element, next string
-	}
-	open := map[key]bool{}
-	for _, c := range compare.Diff(ours, now) {
-		open[key{c.Change, c.Kind, c.Element, c.New}] = true
-	}
-	n := 0
-	for i, l := range lines {
-		if open[key{l.Change.Change, l.Kind, l.Element, l.New}] {
-			lines[i].Proto = contract.Outdated
-			n++
-		}
-	}
-	return n
-}
-
-// outdatedSummary is what of the definitions is out of date, in words.
-func outdatedSummary(n int) string {
-	if n == 0 {
-		return "the definitions have none of the old state of these"
-	}
-	return fmt.Sprintf("the definitions are out of date in %d of them: see 'unwire schema update --help'", n)
 }

@@ -2,14 +2,9 @@ package schemacmd
 
 import (
 	"context"
-	"slices"
 
-	"unwire/captures"
 	"unwire/cmd/internal/app"
-	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/cmd/internal/query"
-	"unwire/decode"
-	"unwire/decode/conversation"
 	"unwire/replay"
 	"unwire/replay/suite"
 	"unwire/schema"
@@ -56,29 +51,15 @@ func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture stri
 	if err != nil {
 		return err
 	}
-	store, err := app.OpenCapture(capture)
+	c, err := app.OpenCapture(capture)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	recorded, err := conversation.Resolve(ctx, store, x.Exchange, false)
+	defer c.Close()
+	ex, err := c.Edited(ctx, x.Exchange, replay.Changes{Edits: x.Edits}, replay.Options{Schema: names, OmitSecrets: true})
 	if err != nil {
 		return err
 	}
-	settings := replaycmd.ReplaySettings{Changes: replay.Changes{Edits: x.Edits}, Options: replay.Options{Schema: names, OmitSecrets: true}}
-	plan, err := store.Plan(ctx, x.Exchange, settings.Changes, settings.Options, false)
-	if err != nil {
-		return err
-	}
-	ex := *recorded.Exchange
-	ex.Frames = slices.Clone(ex.Frames)
-	for _, f := range plan.Description().Frames {
-		if f.Edited {
-			frame := decode.Frame{Dir: captures.Up, Seq: f.Seq}
-			frame.Data = f.Data
-			ex.Frames = append(ex.Frames, frame)
-		}
-	}
-	t.Add(file, &ex)
+	t.Add(file, ex)
 	return nil
 }

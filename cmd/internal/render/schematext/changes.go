@@ -123,3 +123,17 @@ func ChangesSummary(changes []contract.SchemaChange) string {
 	return fmt.Sprintf("%d changes: %d break the wire, %d JSON, %d source, %d nothing", len(changes),
 		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }
+
+// OutdatedSummary is how many changes the definitions still lack, in one line.
+func OutdatedSummary(changes []contract.SchemaChange) string {
+	n := 0
+	for i := range changes {
+		if changes[i].Proto == contract.Outdated {
+			n++
+		}
+	}
+	if n == 0 {
+		return "the definitions have none of the old state of these"
+	}
+	return fmt.Sprintf("the definitions are out of date in %d of them: see 'unwire schema update --help'", n)
+}

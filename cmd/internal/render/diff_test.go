@@ -1,0 +1,85 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/decode/diff"
+)
+
+// TestDifferences writes a changed text, an added value and an ignored one in each of
+// the formats.
+func TestDifferences(t *testing.T) {
+	list := []query.Comparison{{Call: "a.B/C[0]", Changes: []diff.Change{
+		{Path: "1", Op: diff.Modify, Old: "the quick brown fox", New: "the quick red fox", OldBytes: diff.Bytes{Data: []byte("\n\x01a")}, NewBytes: diff.Bytes{Off: 2, Data: []byte("\n\x01b")}},
+		{Path: "2", Op: diff.Add, New: uint64(7)},
+		{Path: "3", Op: diff.Modify, Old: "x", New: "y", Ignored: "volatile"},
+		{Path: "4", To: "4[1]", Op: diff.Move, Old: 0, New: 1},
+	}}}
+	for _, c := range []struct {
+		o    DiffOptions
+		want string
+	}{
+		{DiffOptions{Context: 8}, `a.B/C[0]
+~ 1
+    the quick [-brown-]{+red+} fox
++ 2
+    + 7
+> 4 → 4[1]
+    moved from 0 to 1
+`},
+		{DiffOptions{Format: "side", Context: 8}, `a.B/C[0]
+~ 1
+  the quick [-brown-] fox                                  | the quick {+red+} fox
++ 2
+                                                           | 7
+> 4 → 4[1]
+  at 0                                                     | at 1
+`},
+		{DiffOptions{Format: "tsv", All: true}, "PATH\tCHANGE\tOLD\tNEW\tIGNORED\tNAME\n" +
+			"a.B/C[0] 1\tchange\tthe quick brown fox\tthe quick red fox\t\t\n" +
+			"a.B/C[0] 2\tadd\t\t7\t\t\n" +
+			"a.B/C[0] 3\tchange\tx\ty\tvolatile\t\n" +
+			"a.B/C[0] 4\tmove\t0\t1\t\t\n"},
+	} {
+		var b strings.Builder
+		if err := Differences(&term.Output{Writer: &b}, list, c.o); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != c.want {
+			t.Errorf("%+v:\n%s\nwant\n%s", c.o, b.String(), c.want)
+		}
+	}
+	if got := DifferenceCount(list); got != "3 differences, 1 ignored" {
+		t.Errorf("%q", got)
+	}
+
+	var b strings.Builder
+	if err := Differences(&term.Output{Writer: &b}, list, DiffOptions{Context: 8, Hex: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"    - 000000  0a 01 61 ", "    + 000002  0a 01 62 "} {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("no line %q in\n%s", line, b.String())
+		}
+	}
+}
+
+// TestElide: of a long text that is common, the words around a change remain.
+func TestElide(t *testing.T) {
+	const text = "one two three four five six seven eight nine ten"
+	for _, c := range []struct {
+		after, before bool
+		want          string
+	}{
+		{true, true, "one two … nine ten"},
+		{true, false, "one two …"},
+		{false, true, "… nine ten"},
+	} {
+		if got := elide(text, 2, c.after, c.before); got != c.want {
+			t.Errorf("after %v, before %v: %q, want %q", c.after, c.before, got, c.want)
+		}
+	}
+}
