@@ -63,7 +63,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
-	damage := withCaptures(inputs, func(c *query.Capture, at query.Address) error {
+	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
 		return calls.AddCapture(ctx, at.File, c, at.Exchange, at.Part)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {

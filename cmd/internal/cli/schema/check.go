@@ -194,7 +194,7 @@ func nothingChecked(r *check.Report, exchanges int) error {
 // them. For a damaged capture it returns the report of what could be read and an error.
 func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
 	coverage := query.NewCoverage(defs, proto.Profile())
-	damage := withCaptures(inputs, func(c *query.Capture, at query.Address) error {
+	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
 		return coverage.Add(ctx, c, at, a.Remark)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {

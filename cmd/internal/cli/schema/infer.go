@@ -20,10 +20,8 @@ import (
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/decode/kind"
 	"unwire/proto"
-	"unwire/schema/check"
 	"unwire/schema/infer"
 )
 
@@ -86,11 +84,11 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if f.evidence == "-" && f.out == "-" {
 		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
 	}
-	g := newEvidenceInputs(a, root, f.raw)
-	g.named = f.root != ""
 	if f.into != "" {
-		return inferInto(ctx, a, g, f, inputs)
+		return inferInto(ctx, a, f, inputs)
 	}
+	g := newInferInputs(a, root, f.raw)
+	g.named = f.root != ""
 	reading := g.gather(ctx, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
@@ -99,17 +97,17 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
-	in, err := infer.Infer(g.total, opts)
+	in, err := infer.Infer(g.inference.Evidence, opts)
 	if err != nil {
 		return err
 	}
-	if len(in.Files) == 0 || reading != nil && len(g.total.Roots()) == 0 {
+	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {
 		return cmp.Or(reading, g.nothingInferred())
 	}
 	if err := writeEvidence(a, in, f.evidence); err != nil {
 		return err
 	}
-	g.sayOthers()
+	g.reportJSONCalls()
 	sayLeftOut(a, in)
 	sayMixtures(a, in, f.raw)
 	if f.evidence != "-" || f.out != "" {
@@ -177,7 +175,7 @@ func orInterrupted(ctx context.Context, a *app.App, err error) error {
 }
 
 // inferInto writes what traffic adds to definitions.
-func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags, inputs []string) error {
+func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
 	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
 		return app.Usagef("--into is for captures: it goes with none of --raw, --package, --root and --evidence")
 	}
@@ -188,17 +186,12 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	if err != nil {
 		return err
 	}
-	g.checker = check.NewChecker(defs, check.CheckOptions{
-		Profile: proto.Profile(),
-		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
-			return query.FrameAddress(g.file, ex, fr, part).String()
-		},
-	})
-	reading := g.gather(ctx, inputs)
+	coverage := query.NewCoverage(defs, proto.Profile())
+	reading := coverInputs(ctx, a, coverage, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
 	}
-	list, err := g.checker.Proposals()
+	list, err := coverage.Proposals()
 	if err != nil {
 		return err
 	}
@@ -221,6 +214,28 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	}
 	a.Say("%s that the definitions have not", app.Counted(len(list), "field"))
 	return reading
+}
+
+// coverInputs adds captures to a coverage.
+func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inputs []string) error {
+	defer app.CollectLess(app.InferMemory)()
+	for _, name := range inputs {
+		ev, err := readEvidenceFile(name)
+		if err != nil {
+			return err
+		}
+		if ev != nil {
+			return app.Usagef("--into needs the traffic itself: %s is evidence", name)
+		}
+	}
+	return gatherCaptures(inputs, func(name string, c *query.Capture, at query.Address) error {
+		before := coverage.Exchanges
+		err := coverage.Add(ctx, c, at, a.Remark)
+		if err == nil && coverage.Exchanges == before {
+			a.Say("unwire: warning: %s holds no exchanges", term.Clean(name))
+		}
+		return err
+	})
 }
 
 // expandLists replaces @LIST by the file names in it; @- is stdin.
