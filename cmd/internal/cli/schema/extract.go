@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,7 +67,7 @@ unwire failed at a file: the file is listed, and the others are read.`,
 
 func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string) error {
 	x := extraction{App: a, extractFlags: f}
-	progress, done := extractProgress(a)
+	progress, done := schematext.ExtractProgress(a.Err)
 	defer done()
 	for _, input := range inputs {
 		src, err := extract.Read(ctx, input, progress)
@@ -110,7 +107,7 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	return notRead(x.faults)
 }
 
-// A extraction is what was extracted from several inputs.
+// An extraction is what was extracted from several inputs.
 type extraction struct {
 	*app.App
 	extractFlags
@@ -129,18 +126,13 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 	}
 	n := alone.Count()
 	x.total += n.Messages + n.Enums + n.Services + len(alone.Imports)
-	line := contract.SchemaExtraction{
-		Input: src.Input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
-		Unresolved: []contract.UnresolvedElement{},
-	}
+	x.sources, x.lines = append(x.sources, src), append(x.lines, *contract.NewSchemaExtraction(src, alone))
 	for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
 		if u.Place.File == "" {
 			u.Place.File = src.Input
 		}
-		line.Unresolved = append(line.Unresolved, contract.NewUnresolvedElement(u))
 		x.sayUnresolved(u)
 	}
-	x.sources, x.lines = append(x.sources, src), append(x.lines, line)
 	return nil
 }
 
@@ -194,16 +186,5 @@ func writeExtracted(a *app.App, set *extract.Set, f extractFlags) error {
 	if f.out == "" {
 		return nil
 	}
-	text := set.Print()
-	for _, name := range slices.Sorted(maps.Keys(text)) {
-		file := filepath.Join(f.out, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return err
-		}
-		if err := app.WholeFile(file, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text[name]); return err }); err != nil {
-			return err
-		}
-		a.Say("%s", file)
-	}
-	return nil
+	return writeFolder(a, f.out, set.Print())
 }

@@ -5,10 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,13 +114,10 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 
 // writeEvidence writes how sure each field is to a file, or to stdout for "-".
 func writeEvidence(a *app.App, in *infer.Inferred, name string) error {
-	switch name {
-	case "":
+	if name == "" {
 		return nil
-	case "-":
-		return in.WriteEvidence(a.Out)
 	}
-	return app.WholeFile(name, app.ForAll, in.WriteEvidence)
+	return writeResult(a, name, app.ForAll, in.WriteEvidence)
 }
 
 // sayLeftOut says what the inference had no room for.
@@ -204,12 +197,7 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 		}
 		return nil
 	}
-	if f.out == "" || f.out == "-" {
-		err = write(a.Out)
-	} else {
-		err = app.WholeFile(f.out, app.ForAll, write)
-	}
-	if err != nil {
+	if err := writeResult(a, f.out, app.ForAll, write); err != nil {
 		return err
 	}
 	a.Say("%s that the definitions have not", app.Counted(len(list), "field"))
@@ -272,15 +260,5 @@ func writeInferred(a *app.App, in *infer.Inferred, out string) error {
 		}
 		return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
-	for _, p := range slices.Sorted(maps.Keys(in.Files)) {
-		file := filepath.Join(out, filepath.FromSlash(p))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return err
-		}
-		if err := app.WholeFile(file, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, in.Files[p]); return err }); err != nil {
-			return err
-		}
-		a.Say("%s", file)
-	}
-	return nil
+	return writeFolder(a, out, in.Files)
 }

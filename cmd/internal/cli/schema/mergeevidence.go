@@ -59,8 +59,5 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 	if err != nil {
 		return err
 	}
-	if out == "" || out == "-" {
-		return in.WriteEvidence(a.Out)
-	}
-	return app.WholeFile(out, app.ForAll, in.WriteEvidence)
+	return writeResult(a, out, app.ForAll, in.WriteEvidence)
 }
