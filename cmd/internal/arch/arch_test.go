@@ -209,7 +209,7 @@ var table = map[string]row{
 		why:     "what a run of the program is knows no command",
 	},
 	"cmd/internal/render/capturetext": {
-		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret"},
+		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch"},
 		why:     "prints what became of captures, by whatever format",
 	},
 	"cmd/internal/render": {

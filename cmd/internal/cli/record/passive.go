@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,13 +58,13 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	})
 	childEnded()
 	if err != nil {
-		return app.Fail(code, err, launchHint(err))
+		return app.Fail(code, err, capturetext.LaunchHint(err))
 	}
 	failed := record.Finish()
 	if failed != nil {
 		a.Say("unwire: %s recording of packets has stopped: %v", a.Err.Red("error:"), failed)
 	}
-	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.Size), lostPackets(count))
+	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.Size), capturetext.LostPackets(count))
 	if err := keepPacketsOf(a, f.packets, record, keys); err != nil {
 		return err
 	}
@@ -79,17 +78,6 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 		return app.Fail(app.ExitInput, nil, "")
 	}
 	return nil
-}
-
-func lostPackets(n launch.Packets) string {
-	text := ""
-	if n.Dropped > 0 {
-		text += fmt.Sprintf("; %d more were lost: they came faster than they could be taken", n.Dropped)
-	}
-	if n.Cut > 0 {
-		text += fmt.Sprintf("; %d are cut short", n.Cut)
-	}
-	return text
 }
 
 // passiveKeyLog makes the file that the command writes its secrets to: the one
@@ -153,7 +141,7 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 	}
 	switch {
 	case noKey > 0:
-		a.Say("unwire: hint: %s", missingKeyHint(noKey, on))
+		a.Say("unwire: hint: %s", capturetext.MissingKeyHint(noKey, on))
 	case n == 0:
 		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
 	}
@@ -175,21 +163,6 @@ func importPassive(ctx context.Context, a *app.App, out string, o store.Options,
 	progress := &progressReader{r: packets, size: record.Size, say: a.Say, next: time.Now().Add(app.ProgressEvery)}
 	sum, err := pcap.Import(ctx, progress, pcap.Options{Store: store, Keys: keys, Source: "passive", Connection: each})
 	return sum, errors.Join(err, store.Close())
-}
-
-// missingKeyHint says what to do about connections whose keys the command did not write.
-func missingKeyHint(n int, on launch.Runtime) string {
-	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
-	switch on {
-	case launch.Go, launch.Static:
-		why = "a Go program does so only if it was written to (tls.Config.KeyLogWriter)"
-	case launch.NodeSEA, launch.Bun, launch.Deno, launch.Electron:
-		why = fmt.Sprintf("it runs on %s, which takes no NODE_OPTIONS", on)
-	case launch.Node:
-		why = "it clears NODE_OPTIONS for a Node that it starts, or that is another program's connection"
-	}
-	return fmt.Sprintf("the command wrote no key for %d of its connections: %s.\n"+
-		"'unwire capture -- CMD' or 'unwire capture --transparent -- CMD' stands in the middle instead,\nwhich needs no keys", n, why)
 }
 
 // keepPacketsOf is keepPackets with the name of a key log; without a name of
