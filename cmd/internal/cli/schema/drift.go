@@ -61,7 +61,7 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	f.proto = dir != app.NoDefinitions
 	var ours *schema.Schema
 	if f.proto {
-		s, err := (&lookFlags{proto: dir}).load(ctx)
+		s, err := (&definitionFlags{proto: dir}).load(ctx)
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	if err := printExtracted(a, x.lines, f.asJSON); err != nil {
 		return err
 	}
-	if err := notRead(x.faults); x.total == 0 && err != nil {
+	if err := faultsError(x.faults); x.total == 0 && err != nil {
 		return err
 	}
 	if x.total == 0 {
@@ -98,13 +98,13 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	}
 	if len(x.sources) > 1 {
 		for _, u := range set.Unresolved {
-			x.sayUnresolved(u)
+			x.reportUnresolved(u)
 		}
 	}
 	if err := writeExtracted(a, set, f); err != nil {
 		return err
 	}
-	return notRead(x.faults)
+	return faultsError(x.faults)
 }
 
 // An extraction is what was extracted from several inputs.
@@ -131,13 +131,13 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 		if u.Place.File == "" {
 			u.Place.File = src.Input
 		}
-		x.sayUnresolved(u)
+		x.reportUnresolved(u)
 	}
 	return nil
 }
 
-// sayUnresolved says what could not be resolved, unless it is said in JSON.
-func (x *extraction) sayUnresolved(u bundle.Unresolved) {
+// reportUnresolved reports an element that is not complete, unless the output is JSON, which has it.
+func (x *extraction) reportUnresolved(u bundle.Unresolved) {
 	if !x.asJSON {
 		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 	}

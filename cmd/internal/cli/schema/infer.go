@@ -104,8 +104,8 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 		return err
 	}
 	g.reportJSONCalls()
-	sayLeftOut(a, in)
-	sayMixtures(a, in, f.raw)
+	reportLeftOut(a, in)
+	reportMixtures(a, in, f.raw)
 	if f.evidence != "-" || f.out != "" {
 		err = writeInferred(a, in, f.out)
 	}
@@ -120,8 +120,8 @@ func writeEvidence(a *app.App, in *infer.Inferred, name string) error {
 	return writeResult(a, name, app.ForAll, in.WriteEvidence)
 }
 
-// sayLeftOut says what the inference had no room for.
-func sayLeftOut(a *app.App, in *infer.Inferred) {
+// reportLeftOut reports what the inference left out at its limits.
+func reportLeftOut(a *app.App, in *infer.Inferred) {
 	if in.Truncated {
 		a.Say("unwire: some fields were left out: there were too many")
 	}
@@ -133,9 +133,9 @@ func sayLeftOut(a *app.App, in *infer.Inferred) {
 // maxMixtures bounds what is said of messages of several types.
 const maxMixtures = 10
 
-// sayMixtures says which messages seem to be of more than one type, where that is
+// reportMixtures reports which messages seem to be of more than one type, where that is
 // more likely than not; the definitions say it of the others too.
-func sayMixtures(a *app.App, in *infer.Inferred, raw bool) {
+func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 	said := 0
 	for i := range in.Mixtures {
 		m := &in.Mixtures[i]
@@ -155,7 +155,7 @@ func sayMixtures(a *app.App, in *infer.Inferred, raw bool) {
 }
 
 // orInterrupted returns err unless what was read until then is to be written all
-// the same: after an interrupt, which it says, and of a damaged capture.
+// the same: after an interrupt, which it reports, and of a damaged capture.
 func orInterrupted(ctx context.Context, a *app.App, err error) error {
 	if errors.Is(err, captures.ErrDamaged) {
 		return nil
