@@ -64,7 +64,8 @@ const (
 	Failed Outcome = "failed"
 )
 
-// TLS describes the connection to the server. The zero value is cleartext.
+// TLS describes the connection to the server. The zero value is cleartext, without a
+// proxy.
 type TLS struct {
 	Version    string `json:"version,omitempty"`     // "1.2", "1.3"
 	Cipher     string `json:"cipher,omitempty"`      // IANA name
@@ -73,7 +74,23 @@ type TLS struct {
 
 	// Unverified is true if the server's certificate was not checked.
 	Unverified bool `json:"unverified,omitempty"`
+
+	// ClientCertificate says whether the server asked for a client certificate.
+	ClientCertificate ClientCertificate `json:"client_certificate,omitempty"`
+
+	// Proxy is the user's proxy that the connection went through, without user and
+	// password, in TLS or not; "" if the server was connected to directly.
+	Proxy string `json:"proxy,omitempty"`
 }
+
+// A ClientCertificate says what became of a server's wish for a client certificate;
+// "" if it had none.
+type ClientCertificate string
+
+const (
+	CertificateRequested ClientCertificate = "requested" // and none was given
+	CertificateSent      ClientCertificate = "sent"
+)
 
 // An Exchange is one request with its response, without the bodies.
 //

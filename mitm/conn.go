@@ -20,6 +20,10 @@ type clientConn struct {
 	peeked []byte
 	target target
 
+	// via names the instances of unwire that the connection has passed, if it came
+	// through one.
+	via string
+
 	// origin is the server that the client takes the proxy for; nil: none.
 	origin *url.URL
 
@@ -109,7 +113,15 @@ func (c *clientConn) Close() error {
 
 // reset closes so that the other side sees a reset, not a clean end.
 func (c *clientConn) reset() {
-	if t, ok := c.Conn.(*net.TCPConn); ok {
+	below := c.Conn
+	for {
+		above, ok := below.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		below = above.NetConn()
+	}
+	if t, ok := below.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
 	}
 	_ = c.Close()

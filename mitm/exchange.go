@@ -96,6 +96,13 @@ func (x *exchange) firstContinue() bool {
 	return first
 }
 
+// notReached takes back that the server was reached, for an error that is this side's.
+func (x *exchange) notReached() {
+	x.mu.Lock()
+	x.serverReached = false
+	x.mu.Unlock()
+}
+
 func (x *exchange) recordResponse(res *http.Response) {
 	h := section{res.Header, res.ProtoMajor, "", res.TransferEncoding, res.Trailer}.headers()
 	x.record(func(rec captures.Recording) { rec.Response(res.StatusCode, h) })
@@ -200,16 +207,21 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 }
 
 func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
-	c, ok := conn.(*tls.Conn)
+	c, ok := conn.(*serverConn)
 	if !ok {
-		return captures.TLS{}
+		return captures.TLS{Proxy: proxyOf(conn)}
 	}
 	s := c.ConnectionState()
-	return captures.TLS{
+	t := captures.TLS{
+		Proxy:      proxyOf(conn),
 		Version:    strings.TrimPrefix(tls.VersionName(s.Version), "TLS "),
 		Cipher:     tls.CipherSuiteName(s.CipherSuite),
 		ServerName: s.ServerName,
 		ALPN:       s.NegotiatedProtocol,
 		Unverified: p.opts.UpstreamInsecure,
 	}
+	if c.asked {
+		t.ClientCertificate = certificateState(c.certificate != nil)
+	}
+	return t
 }

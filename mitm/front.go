@@ -2,6 +2,7 @@ package mitm
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/elazarl/goproxy"
+
+	"unwire/mitm/upstream"
 )
 
 const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS proxy of a client.\n"
@@ -18,13 +21,8 @@ const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	switch {
-	case r.Method == http.MethodConnect:
-		p.passthrough.ServeHTTP(&bufferedHijacker{w, p}, r)
-	case r.URL.IsAbs() && p.hosts.recordsHost(withPort(r.URL.Host, portFor(r.URL))):
-		shown := *r.URL
-		p.relay(w, r, targetOf(&shown), &shown)
-	case r.URL.IsAbs():
-		p.passthrough.ServeHTTP(w, r)
+	case r.Method == http.MethodConnect || r.URL.IsAbs():
+		p.serveProxied(w, r, c)
 	case c.allowsControl && isControl(r):
 		p.serveControl(w, r, c)
 	case c.origin != nil:
@@ -32,6 +30,38 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, infoText, http.StatusBadRequest)
 	}
+}
+
+// serveProxied serves a request to the proxy as such: for a tunnel, or with the URL of
+// a server.
+func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientConn) {
+	via, ok := p.admitVia(w, r)
+	if !ok {
+		return
+	}
+	if r.Method == http.MethodConnect {
+		c.via = via
+		switch err := p.reachBefore(r.Context(), unread(withPort(r.URL.Host, "443"), via)); {
+		case errors.Is(err, upstream.ErrLoop):
+			answerLoop(w, "unwire: "+err.Error()+"\n")
+		case err != nil:
+			http.Error(w, "unwire: "+err.Error(), http.StatusBadGateway)
+		default:
+			p.passthrough.ServeHTTP(&bufferedHijacker{w, p}, r)
+		}
+		return
+	}
+	shown := *r.URL
+	t := targetOf(&shown)
+	t.via = via
+	if p.hosts.recordsHost(withPort(r.URL.Host, portFor(r.URL))) {
+		p.relay(w, r, t, &shown)
+		return
+	}
+	if t.scheme == "http" && p.dialer.upstream.Proxies.Forwarder(t.names()...) != nil {
+		r.Header.Set(upstream.ViaHeader, p.dialer.viaFor(t))
+	}
+	p.passthrough.ServeHTTP(w, r)
 }
 
 // newPassthrough returns the goproxy that answers CONNECT and carries what is not
@@ -42,11 +72,23 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	passthrough.KeepAcceptEncoding = true
 	// The default is from the environment, which may name this proxy.
 	passthrough.ConnectDial = nil
-	passthrough.Tr = &http.Transport{
-		DialContext:        p.dialer.dial,
-		DisableCompression: true,
-		IdleConnTimeout:    idleConnTimeout,
+	passthrough.ConnectDialWithReq = func(r *http.Request, _, addr string) (net.Conn, error) {
+		c := r.Context().Value(clientKey{}).(*clientConn)
+		return p.dialer.dial(r.Context(), unread(addr, c.via))
 	}
+	passthrough.Tr = p.newPassthroughTransport()
+	passthrough.OnResponse().DoFunc(func(res *http.Response, ctx *goproxy.ProxyCtx) *http.Response {
+		if res == nil || !upstream.IsRefusal(res) || ctx.Req.URL.Scheme != "http" {
+			return res
+		}
+		t := targetOf(ctx.Req.URL)
+		proxy := p.dialer.upstream.Proxies.Forwarder(t.names()...)
+		if proxy == nil {
+			return res
+		}
+		text := "unwire: " + upstream.Refusal(proxy, t.addr, res).Error() + "\n"
+		return goproxy.NewResponse(ctx.Req, goproxy.ContentTypeText, http.StatusBadGateway, text)
+	})
 	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
 	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
@@ -57,6 +99,35 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 		return tunnel, addr
 	})
 	return passthrough
+}
+
+// newPassthroughTransport returns the transport of requests that are not recorded.
+func (p *Proxy) newPassthroughTransport() *http.Transport {
+	proxies := p.dialer.upstream.Proxies
+	return &http.Transport{
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			if r.URL.Scheme != "http" {
+				return nil, nil
+			}
+			return proxies.Forwarder(targetOf(r.URL).names()...), nil
+		},
+		// The transport connects to an HTTP proxy itself, and to servers.
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			if proxy := proxies.At(addr); proxy != nil {
+				return p.dialer.dialProxy(ctx, proxy)
+			}
+			return p.dialer.dial(ctx, target{scheme: "http", addr: addr})
+		},
+		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			if proxy := proxies.At(addr); proxy != nil {
+				return p.dialer.dialProxy(ctx, proxy)
+			}
+			t := targetOf(&url.URL{Scheme: "https", Host: addr})
+			return p.origins.get(t).dialTLS(ctx, protoH1)
+		},
+		DisableCompression: true,
+		IdleConnTimeout:    idleConnTimeout,
+	}
 }
 
 // connect serves a CONNECT whose traffic is recorded.

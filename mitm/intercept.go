@@ -39,7 +39,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 			p.forwardUnread(c, addr)
 			return
 		}
-		c.target = target{scheme: "http", addr: addr}
+		c.target = target{scheme: "http", addr: addr, via: c.via}
 		if bytes.HasPrefix(c.peeked, []byte(prefaceH2)) {
 			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
 			return
@@ -56,7 +56,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 // first bytes decide after all.
 func (p *Proxy) sniffSilentClient(c *clientConn, addr string) (protocol, error) {
 	for len(c.peeked) == 0 {
-		server, err := p.dialer.dial(p.ctx, "tcp", addr)
+		server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
 		if err != nil {
 			c.reset()
 			return undecided, err
@@ -86,7 +86,7 @@ func (p *Proxy) sniffSilentClient(c *clientConn, addr string) (protocol, error) 
 
 // forwardUnread tunnels a connection as it is, unrecorded.
 func (p *Proxy) forwardUnread(c *clientConn, addr string) {
-	server, err := p.dialer.dial(p.ctx, "tcp", addr)
+	server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
 		c.reset()
@@ -105,7 +105,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		p.forwardUnread(c, addr)
 		return
 	}
-	c.target = target{scheme: "https", addr: addr, sni: h.sni}
+	c.target = target{scheme: "https", addr: addr, sni: h.sni, via: c.via}
 	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.recordsHost(addr, name) || !h.speaksHTTP() {
 		p.forwardUnread(c, addr)
 		return

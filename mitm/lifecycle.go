@@ -2,6 +2,7 @@ package mitm
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/upstream"
 )
 
 // New makes a proxy; Serve starts it.
@@ -47,7 +49,11 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, isOwnAddress: p.isOwnAddress}
+	p.dialer = &dialer{
+		Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog,
+		isOwnAddress: p.isOwnAddress, certificates: o.ClientCertificates, id: rand.Text(),
+	}
+	p.dialer.upstream = upstream.Dialer{Proxies: o.UpstreamProxies, Direct: p.dialer.dialDirect, Roots: o.UpstreamRoots}
 	p.origins = newOriginCache(p.dialer)
 	p.passthrough = p.newPassthrough()
 	p.frontServer = p.newServer(http.HandlerFunc(p.serveFront), false)

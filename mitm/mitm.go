@@ -40,7 +40,9 @@ import (
 
 	"unwire/captures"
 	"unwire/mitm/ca"
+	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
+	"unwire/mitm/upstream"
 )
 
 const (
@@ -73,6 +75,13 @@ type Options struct {
 	// UpstreamInsecure has servers not verified at all. Each exchange says so
 	// (captures.TLS.Unverified).
 	UpstreamInsecure bool
+
+	// UpstreamProxies choose the proxies that servers are reached through; nil, the
+	// default, means directly. Their certificates are always verified.
+	UpstreamProxies *upstream.Proxies
+
+	// ClientCertificates are shown to servers that ask for one.
+	ClientCertificates *clientcert.Certificates
 
 	// Reverse makes the listener a server in front of this origin, for clients
 	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2 in clear, and

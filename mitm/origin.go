@@ -4,12 +4,11 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/upstream"
 
 	"golang.org/x/sync/singleflight"
 )
@@ -61,6 +61,10 @@ type origin struct {
 	dialer *dialer
 	h1     *http.Transport
 
+	// forwarder is the HTTP proxy that requests are sent to, instead of to the
+	// server; nil: none.
+	forwarder *url.URL
+
 	// gotRequest says that a client has sent a request.
 	gotRequest atomic.Bool
 
@@ -71,7 +75,7 @@ type origin struct {
 	negotiated map[string]string
 
 	// unusedConn is left from negotiating, for the first request to use until expiry.
-	unusedConn *tls.Conn
+	unusedConn *serverConn
 	expiry     *time.Timer
 }
 
@@ -79,7 +83,7 @@ type origin struct {
 func newOrigin(t target, d *dialer) *origin {
 	o := &origin{target: t, dialer: d, negotiated: make(map[string]string)}
 	o.h1 = &http.Transport{
-		DialContext:           d.dial,
+		DialContext:           func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx, t) },
 		DialTLSContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, protoH1) },
 		DisableCompression:    true, // the headers stay as they are
 		MaxIdleConnsPerHost:   maxIdlePerOrigin,
@@ -90,7 +94,52 @@ func newOrigin(t target, d *dialer) *origin {
 		Protocols:             new(http.Protocols),
 	}
 	o.h1.Protocols.SetHTTP1(true)
+	if t.scheme == "http" {
+		o.useForwarder(d.upstream.Proxies.Forwarder(t.names()...))
+	}
 	return o
+}
+
+// useForwarder has requests sent to an HTTP proxy. One for another host than the
+// connection was opened to, or for another protocol, goes through a tunnel all the
+// same: the proxy would send it elsewhere, or drop the upgrade.
+func (o *origin) useForwarder(proxy *url.URL) {
+	if proxy == nil {
+		return
+	}
+	o.forwarder = proxy
+	o.h1.Proxy = func(r *http.Request) (*url.URL, error) { return o.forwarderOf(r), nil }
+	o.h1.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) {
+		if addr == proxy.Host {
+			return o.dialer.dialProxy(ctx, proxy)
+		}
+		return o.dialer.dial(ctx, o.target)
+	}
+	// The transport asks for TLS with the proxy only.
+	o.h1.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialer.dialProxy(ctx, proxy) }
+}
+
+func (o *origin) forwarderOf(r *http.Request) *url.URL {
+	if upgradeOf(r.Header) != "" || !strings.EqualFold(withPort(r.Host, "80"), o.target.addr) {
+		return nil
+	}
+	return o.forwarder
+}
+
+// roundTrip sends a request by HTTP/1.
+//
+// Errors: *upstream.Error also where a proxy answered in the server's place.
+func (o *origin) roundTrip(r *http.Request) (*http.Response, error) {
+	proxy := o.forwarderOf(r)
+	if proxy != nil {
+		r.Header.Set(upstream.ViaHeader, o.dialer.viaFor(o.target))
+	}
+	res, err := o.h1.RoundTrip(r)
+	if err != nil || proxy == nil || !upstream.IsRefusal(res) {
+		return res, err
+	}
+	_ = res.Body.Close()
+	return nil, upstream.Refusal(proxy, o.target.addr, res)
 }
 
 // negotiate returns the protocol that the server picks from an offer, "" for none.
@@ -138,7 +187,7 @@ func (o *origin) forgetNegotiated() {
 	clear(o.negotiated)
 }
 
-func (o *origin) keepConn(conn *tls.Conn) {
+func (o *origin) keepConn(conn *serverConn) {
 	o.mu.Lock()
 	old := o.unusedConn
 	o.unusedConn = conn
@@ -152,7 +201,7 @@ func (o *origin) keepConn(conn *tls.Conn) {
 	}
 }
 
-func (o *origin) dropConn(conn *tls.Conn) {
+func (o *origin) dropConn(conn *serverConn) {
 	o.mu.Lock()
 	mine := o.unusedConn == conn
 	if mine {
@@ -165,7 +214,7 @@ func (o *origin) dropConn(conn *tls.Conn) {
 }
 
 // claimConn returns the unused connection, if it speaks proto.
-func (o *origin) claimConn(proto string) *tls.Conn {
+func (o *origin) claimConn(proto string) *serverConn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	conn := o.unusedConn
@@ -198,7 +247,7 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 // connection is a *h2.Conn, or TLS on one.
 func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "http" {
-		raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
+		raw, err := o.dialer.dial(ctx, o.target)
 		if err != nil {
 			return nil, err
 		}
@@ -216,17 +265,19 @@ func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 }
 
 // handshake connects and verifies the server's certificate, unless told not to.
-func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, error) {
-	raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
+func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, error) {
+	raw, err := o.dialer.dial(ctx, o.target)
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(&h2.Conn{Conn: raw}, &tls.Config{
-		ServerName:   o.target.host(),
-		RootCAs:      o.dialer.roots,
-		NextProtos:   slices.Clone(offer),
-		MinVersion:   tls.VersionTLS12,
-		KeyLogWriter: o.dialer.keyLog,
+	conn := &serverConn{host: o.target.host(), certificate: o.dialer.certificates.For(o.target.names()...)}
+	conn.Conn = tls.Client(&h2.Conn{Conn: raw}, &tls.Config{
+		ServerName:           o.target.host(),
+		RootCAs:              o.dialer.roots,
+		NextProtos:           slices.Clone(offer),
+		MinVersion:           tls.VersionTLS12,
+		KeyLogWriter:         o.dialer.keyLog,
+		GetClientCertificate: conn.clientCertificate,
 
 		// Each exchange records it.
 		InsecureSkipVerify:          o.dialer.insecure, //nolint:gosec // an option
@@ -234,15 +285,21 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, erro
 	})
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		var failed *tls.CertificateVerificationError
-		if errors.As(err, &failed) {
-			return nil, &untrustedError{o.target.host(), failed.Err}
-		}
-		return nil, fmt.Errorf("TLS with %s: %w", o.target.addr, err)
+	if err = conn.HandshakeContext(ctx); err == nil {
+		err = conn.awaitVerdict()
 	}
-	return conn, nil
+	if err == nil {
+		return conn, nil
+	}
+	_ = raw.Close()
+	var failed *tls.CertificateVerificationError
+	switch refused := conn.refusal(err); {
+	case errors.As(err, &failed):
+		return nil, &untrustedError{o.target.host(), failed.Err}
+	case errors.As(refused, new(*certificateError)):
+		return nil, refused
+	}
+	return nil, fmt.Errorf("TLS with %s: %w", o.target.addr, err)
 }
 
 func (o *origin) close() {
@@ -253,36 +310,6 @@ func (o *origin) close() {
 	if parked != nil {
 		o.dropConn(parked)
 	}
-}
-
-// A dialer connects to servers, but never to the proxy's own listeners.
-type dialer struct {
-	net.Dialer
-	roots        *x509.CertPool
-	insecure     bool // servers are not verified
-	keyLog       io.Writer
-	spares       spareConns
-	isOwnAddress func(*net.TCPAddr) bool
-}
-
-func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if conn := d.spares.claim(addr); conn != nil {
-		return conn, nil
-	}
-	return d.dialNew(ctx, network, addr)
-}
-
-func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	// Looked at after the fact, since a name may stand for any address.
-	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {
-		_ = conn.Close()
-		return nil, fmt.Errorf("%s: %w", addr, errOwnAddress)
-	}
-	return conn, nil
 }
 
 // An originCache holds the origins in use, the least recently used going first.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+
+	"unwire/mitm/upstream"
 )
 
 // A connectFailure is a failure to connect, as the program itself would have seen it.
@@ -31,6 +33,9 @@ var connectErrors = []struct {
 // connectFailureOf returns how a program's own connect would have failed; nil if
 // it is not known.
 func connectFailureOf(err error) *connectFailure {
+	if errors.As(err, new(*upstream.Error)) {
+		return nil // of the user's proxy: an answer says so
+	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		if dns.IsNotFound {
@@ -69,9 +74,10 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	conn, err := p.dialer.dialNew(ctx, "tcp", want.To)
+	t := unread(want.To, "")
+	conn, err := p.dialer.dialNew(ctx, t)
 	if err == nil {
-		p.dialer.spares.keep(want.To, conn)
+		p.dialer.spares.keep(p.dialer.spareKey(t), conn)
 	} else if u := connectFailureOf(err); u != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadGateway)

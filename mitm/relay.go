@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/upstream"
 )
 
 const (
@@ -57,7 +58,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	out := p.upstreamRequest(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
-	res, err := o.h1.RoundTrip(out)
+	res, err := o.roundTrip(out)
 	early.stop()
 	if err != nil {
 		p.answerFailure(w, x, shown, err)
@@ -105,6 +106,17 @@ func (p *Proxy) upstreamRequest(ctx context.Context, r *http.Request, x *exchang
 // answerFailure answers a request that got no response. One that never reached the
 // server is answered in words; one that did ends as it ended there.
 func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL, err error) {
+	var viaProxy *upstream.Error
+	var refused *certificateError
+	switch {
+	case errors.As(err, &viaProxy):
+		err = viaProxy // without what net/http adds
+		x.notReached()
+	case errors.As(err, &refused):
+		err = refused
+		x.notReached()
+		x.record(func(rec captures.Recording) { rec.Connection(refused.recorded(), "") })
+	}
 	x.mu.Lock()
 	reached := x.serverReached
 	x.mu.Unlock()
@@ -119,6 +131,10 @@ func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL
 		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
 	case errors.As(err, new(*untrustedError)):
 		text += "unwire: hint: --upstream-insecure goes on all the same, and each exchange says so\n"
+	}
+	if errors.Is(err, upstream.ErrLoop) {
+		answerLoop(w, text)
+		return
 	}
 	http.Error(w, text, http.StatusBadGateway)
 }

@@ -1,6 +1,7 @@
 package mitm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"unwire/mitm/upstream"
 )
 
 // SOCKS 5, as RFC 1928 has it.
@@ -47,7 +50,10 @@ func (e *socksError) Error() string { return "mitm: SOCKS: " + e.text }
 // serveSOCKS serves a connection whose first byte is SOCKS's version.
 func (p *Proxy) serveSOCKS(c *clientConn) {
 	_ = c.SetDeadline(time.Now().Add(socksTimeout))
-	addr, err := greetSOCKS(c)
+	addr, via, err := greetSOCKS(c)
+	if c.via = via; err == nil {
+		err = p.admitSOCKS(unread(addr, via))
+	}
 	if err != nil {
 		p.log.Warn("SOCKS request not served", "err", err)
 		var refused *socksError
@@ -70,9 +76,21 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 	p.intercept(c, addr)
 }
 
+// admitSOCKS refuses a connection that has passed this proxy before, or whose server
+// is not reached, if the client is another unwire.
+func (p *Proxy) admitSOCKS(t target) error {
+	if p.dialer.hasPassed(t.via) {
+		return &socksError{socksNotAllowed, "the connection has passed this proxy before"}
+	}
+	if err := p.reachBefore(p.ctx, t); err != nil {
+		return &socksError{socksReplyFor(err), err.Error()}
+	}
+	return nil
+}
+
 // forwardSOCKS tunnels a connection as it is, once the server is reached.
 func (p *Proxy) forwardSOCKS(c *clientConn, addr string) {
-	server, err := p.dialer.dial(p.ctx, "tcp", addr)
+	server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
 		_ = c.SetDeadline(time.Now().Add(socksTimeout))
@@ -90,34 +108,53 @@ func (p *Proxy) forwardSOCKS(c *clientConn, addr string) {
 }
 
 // greetSOCKS reads a client's greeting and its request, and returns the address
-// that it asks for.
+// that it asks for, and which instances of unwire the connection has passed.
 //
 // Errors: *socksError where the client should get an answer.
-func greetSOCKS(c io.ReadWriter) (addr string, err error) {
+func greetSOCKS(c io.ReadWriter) (addr, via string, err error) {
 	var head [2]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {
-		return "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
+		return "", "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
 	}
 	if head[0] != socksVersion {
-		return "", fmt.Errorf("mitm: SOCKS version %d", head[0])
+		return "", "", fmt.Errorf("mitm: SOCKS version %d", head[0])
 	}
 	var methods [maxSOCKSMethod]byte
 	if _, err := io.ReadFull(c, methods[:head[1]]); err != nil {
-		return "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
+		return "", "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
 	}
 	method := byte(socksNoAcceptableMethod)
-	for _, m := range methods[:head[1]] {
-		if m == socksNoAuth {
-			method = socksNoAuth
+	for _, m := range []byte{socksNoAuth, upstream.SOCKSVia} { // the last that is offered
+		if bytes.IndexByte(methods[:head[1]], m) >= 0 {
+			method = m
 		}
 	}
 	if _, err := c.Write([]byte{socksVersion, method}); err != nil {
-		return "", err
+		return "", "", err
 	}
-	if method == socksNoAcceptableMethod {
-		return "", &socksError{socksNoAcceptableMethod, "the client insists on authentication"}
+	switch method {
+	case socksNoAcceptableMethod:
+		return "", "", &socksError{socksNoAcceptableMethod, "the client insists on authentication"}
+	case upstream.SOCKSVia:
+		if via, err = readSOCKSVia(c); err != nil {
+			return "", "", err
+		}
 	}
-	return readSOCKSRequest(c)
+	addr, err = readSOCKSRequest(c)
+	return addr, via, err
+}
+
+// readSOCKSVia reads what another unwire says of itself.
+func readSOCKSVia(r io.Reader) (string, error) {
+	var buf [1 + maxVia]byte
+	if _, err := io.ReadFull(r, buf[:1]); err != nil {
+		return "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
+	}
+	via := buf[1 : 1+int(buf[0])]
+	if _, err := io.ReadFull(r, via); err != nil {
+		return "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
+	}
+	return string(via), nil
 }
 
 func readSOCKSRequest(r io.Reader) (addr string, err error) {
@@ -192,8 +229,10 @@ func socksReply(reply byte) []byte {
 func socksReplyFor(err error) byte {
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, errOwnAddress):
+	case errors.Is(err, errOwnAddress), errors.Is(err, upstream.ErrLoop):
 		return socksNotAllowed
+	case errors.As(err, new(*upstream.Error)):
+		return socksFailure
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return socksConnectionRefused
 	case errors.Is(err, syscall.ENETUNREACH):

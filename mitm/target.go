@@ -11,6 +11,9 @@ type target struct {
 	scheme string // "http" or "https"
 	addr   string // host:port to dial
 	sni    string // the client's server name, "" if it sent none
+
+	// via names the instances of unwire that the client's connection has passed.
+	via string
 }
 
 // host is the name that the server's certificate must be for.

@@ -40,7 +40,7 @@ const (
 	listedColumns = `e.id, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns, e.outcome, e.error,
 		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 0), 0) ELSE e.bytes_up END,
 		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0) ELSE e.bytes_down END,
-		instr(e.tls, '"unverified":true') > 0`
+		(instr(e.tls, '"unverified":true') > 0) + 2 * (instr(e.tls, '"client_certificate":"requested"') > 0)`
 
 	// summarisedTo is the name in meta of the exchange up to which each has a
 	// Summary, with the version of these.
@@ -57,7 +57,11 @@ func (c *rowValues) listed(version int) captures.Listed {
 	e.Duration = time.Duration(c.size())
 	e.Outcome, e.Error = captures.Outcome(c.text()), c.text()
 	e.BytesUp, e.BytesDown = c.size(), c.size()
-	e.TLS.Unverified = c.small(1) == 1
+	tls := c.small(3)
+	e.TLS.Unverified = tls&1 != 0
+	if tls&2 != 0 {
+		e.TLS.ClientCertificate = captures.CertificateRequested
+	}
 	truthEnd := c.next + 5
 	if c.err != nil {
 		c.err = fmt.Errorf("exchange %d: %w", e.ID, c.err)
@@ -128,7 +132,7 @@ func (s *Store) listingQuery(rest string) string {
 }
 
 // Listing yields all exchanges in the order in which they began, without their
-// headers, with nothing of TLS but Unverified, and of those that have one the
+// headers, with nothing of TLS but Unverified and CertificateRequested, and of those that have one the
 // Summary of a version. It ends after the first error.
 //
 // Errors: ErrDamaged.

@@ -15,7 +15,6 @@
 package h2
 
 import (
-	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
@@ -60,10 +59,10 @@ func New(c Config) *Relay {
 
 // connBelow returns the Conn that a connection is, or that its TLS is on.
 func connBelow(conn net.Conn) *Conn {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
+	if c, ok := conn.(*Conn); ok {
+		return c
 	}
-	return conn.(*Conn)
+	return conn.(interface{ NetConn() net.Conn }).NetConn().(*Conn)
 }
 
 // ReadPreface reads at least what a client begins HTTP/2 with, within a time.

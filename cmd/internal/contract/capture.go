@@ -41,6 +41,9 @@ type Exchange struct {
 	// The server's certificate was not checked.
 	Unverified bool `json:"unverified,omitempty"`
 
+	// "requested" if the server asked for a client certificate and got none.
+	ClientCertificate captures.ClientCertificate `json:"client_certificate,omitempty"`
+
 	// The head of the conversation that it is a piece of.
 	Joined int64 `json:"joined,omitempty"`
 
@@ -56,7 +59,7 @@ func NewExchange(ex *conversation.Listed) *Exchange {
 		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: milliseconds(ex.Duration),
 		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Exchange.Error,
-		Unverified: ex.TLS.Unverified, Joined: ex.Joined, Parts: ex.Parts,
+		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Joined: ex.Joined, Parts: ex.Parts,
 	}
 }
 

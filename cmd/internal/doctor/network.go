@@ -20,12 +20,12 @@ func (m Machine) proxyVariables(context.Context) []check {
 		}
 		seen[value] = true
 		all = append(all, warn(name, fmt.Sprintf("%s is set to %s", v, withoutUser(value)),
-			"a command run by capture gets unwire's proxy instead, which connects directly: if only that proxy leads out, use a network where none is needed")...)
+			"a command run by capture gets unwire's proxy instead, which reaches servers through that one: if it should not, give capture --upstream-proxy none")...)
 	}
 	for _, v := range []string{"NO_PROXY", "no_proxy"} {
 		if host := coversLoopback(m.Getenv(v)); host != "" {
 			all = append(all, warn(name, fmt.Sprintf("%s has %s", v, host),
-				"capture empties it for its command; a client that you start yourself does not use a proxy for local servers: unset it there")...)
+				"capture empties it for its command, and connects to what it names directly; a client that you start yourself does not use a proxy for local servers: unset it there")...)
 			break
 		}
 	}

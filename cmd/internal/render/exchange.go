@@ -49,6 +49,12 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.TLS.Unverified {
 		fmt.Fprintf(w, " · certificate %s", notVerified)
 	}
+	if text := clientCertificateText(at.TLS.ClientCertificate); text != "" {
+		fmt.Fprintf(w, " · %s", text)
+	}
+	if at.TLS.Proxy != "" {
+		fmt.Fprintf(w, " · through %s", term.Clean(at.TLS.Proxy))
+	}
 	fmt.Fprintln(w)
 
 	if at.Error != "" {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
@@ -20,8 +22,8 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if joined {
 		head = append(head, "JOINED")
 	}
-	unverified := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.Unverified })
-	if unverified {
+	certificates := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return certificateText(l) != "" })
+	if certificates {
 		head = append(head, "CERTIFICATE")
 	}
 	rows := make([][]string, len(lines))
@@ -34,11 +36,34 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		if joined {
 			rows[i] = append(rows[i], joinedText(l))
 		}
-		if unverified {
-			rows[i] = append(rows[i], map[bool]string{true: notVerified}[l.Unverified])
+		if certificates {
+			rows[i] = append(rows[i], certificateText(l))
 		}
 	}
 	return out.Table(head, rows)
+}
+
+// certificateText says what is remarkable of the certificates of both sides.
+func certificateText(l *contract.Exchange) string {
+	var texts []string
+	if l.Unverified {
+		texts = append(texts, notVerified)
+	}
+	if l.ClientCertificate == captures.CertificateRequested {
+		texts = append(texts, clientCertificateText(l.ClientCertificate))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// clientCertificateText words what became of a server's wish for a client certificate.
+func clientCertificateText(c captures.ClientCertificate) string {
+	switch c {
+	case captures.CertificateRequested:
+		return "client certificate requested, none given"
+	case captures.CertificateSent:
+		return "client certificate sent"
+	}
+	return ""
 }
 
 // CallName names the call of an exchange: the RPC, or method and URL.

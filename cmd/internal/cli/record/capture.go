@@ -31,6 +31,8 @@ type CaptureFlags struct {
 	Out, Listen, reverse, UpstreamCA string
 	json, keepSecrets, transparent   bool
 	passive, upstreamInsecure        bool
+	upstreamProxy                    string
+	clientCerts, clientKeys          []string
 	packets                          string
 	only, skip, also                 []string
 	maxBody, rotate, keylog          string
@@ -61,6 +63,14 @@ its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it en
 packets and keys become exchanges and are deleted (by the next capture, if this one
 is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
+Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
+names, unless NO_PROXY excepts them; those of this machine directly. --upstream-proxy
+sends all through another one instead, or through none; a password in it is visible
+to other users of this machine, one in a variable is not.
+
+--client-cert and --client-key are shown to any server that asks for a certificate, or
+with HOST= to those hosts only (globs as with --only; the first that matches counts).
+
 --reverse stands in front of one server, each --also in front of one more.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
@@ -78,6 +88,8 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
   unwire capture -o cli.uwc --transparent -- ./static-binary
   unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
   unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
   unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
 		RunE: func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
@@ -97,6 +109,7 @@ func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
 	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
+	f.upstreamFlags(cmd)
 }
 
 // recordingFlags are those of what is recorded, and where.
@@ -216,6 +229,9 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 	}
 	ca, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
+		return nil, err
+	}
+	if err := f.reachServers(a, &opts, ln.Addr().String()); err != nil {
 		return nil, err
 	}
 	var failed atomic.Bool

@@ -231,6 +231,8 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		{"--skip", len(f.skip) > 0},
 		{"--rotate", f.rotate != ""},
 		{"--upstream-ca", f.UpstreamCA != ""},
+		{"--upstream-proxy", f.upstreamProxy != ""},
+		{"--client-cert", len(f.clientCerts)+len(f.clientKeys) > 0},
 	} {
 		if c.set {
 			wrong = append(wrong, c.name)

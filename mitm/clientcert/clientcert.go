@@ -1,0 +1,187 @@
+// Package clientcert loads the certificates that are shown to servers that ask for
+// one, each with the hosts that it is for.
+//
+//	certificates, err := clientcert.Load([]string{"*.corp.example=me.pem"}, []string{"*.corp.example=me-key.pem"})
+//	...
+//	cert := certificates.For("api.corp.example:443")
+package clientcert
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Certificates are client certificates by the hosts that they are for. Nil has none.
+type Certificates struct {
+	// byHost are in the order of their loading, the one for all hosts last.
+	byHost []hostCertificate
+}
+
+type hostCertificate struct {
+	// host is a glob for a host or host:port; "" matches every host.
+	host string
+	cert tls.Certificate
+}
+
+// A file is what a flag names: a PEM file, perhaps with the hosts that it is for.
+type file struct{ host, name string }
+
+// parseFile reads [HOST=]PEM. What is before a = in the name of a folder is no host.
+func parseFile(s string) file {
+	host, name, found := strings.Cut(s, "=")
+	if !found || strings.ContainsRune(host, '/') || strings.ContainsRune(host, filepath.Separator) {
+		return file{"", s}
+	}
+	return file{strings.ToLower(host), name}
+}
+
+// Load loads certificates and their keys, each [HOST=]FILE in PEM. HOST is a glob for
+// a host or host:port; a certificate and the key for it have the same HOST.
+//
+// Errors: a key that others can read, that is encrypted, or that is not the
+// certificate's; a certificate without a key and a key without a certificate.
+func Load(certs, keys []string) (*Certificates, error) {
+	keyFor := make(map[string]string)
+	for _, s := range keys {
+		f := parseFile(s)
+		if _, twice := keyFor[f.host]; twice {
+			return nil, fmt.Errorf("two client keys%s: give one", forHost(f.host))
+		}
+		keyFor[f.host] = f.name
+	}
+	c := new(Certificates)
+	for _, s := range certs {
+		f := parseFile(s)
+		if _, err := path.Match(f.host, ""); err != nil {
+			return nil, fmt.Errorf("client certificate: the host pattern %q is malformed", f.host)
+		}
+		if slices.ContainsFunc(c.byHost, func(h hostCertificate) bool { return h.host == f.host }) {
+			return nil, fmt.Errorf("two client certificates%s: give one", forHost(f.host))
+		}
+		key, ok := keyFor[f.host]
+		if !ok {
+			return nil, fmt.Errorf("the client certificate %s has no key: give it as --client-key %s", f.name, withHost(f.host, "KEY.pem"))
+		}
+		delete(keyFor, f.host)
+		cert, err := loadPair(f.name, key)
+		if err != nil {
+			return nil, err
+		}
+		c.byHost = append(c.byHost, hostCertificate{f.host, cert})
+	}
+	for _, s := range keys {
+		if f := parseFile(s); keyFor[f.host] != "" {
+			return nil, fmt.Errorf("the client key %s has no certificate: give it as --client-cert %s", f.name, withHost(f.host, "CERT.pem"))
+		}
+	}
+	slices.SortStableFunc(c.byHost, func(a, b hostCertificate) int {
+		switch {
+		case a.host != "" && b.host == "":
+			return -1
+		case a.host == "" && b.host != "":
+			return 1
+		}
+		return 0
+	})
+	return c, nil
+}
+
+func forHost(host string) string {
+	if host == "" {
+		return " for all hosts"
+	}
+	return " for " + host
+}
+
+func withHost(host, name string) string {
+	if host == "" {
+		return name
+	}
+	return host + "=" + name
+}
+
+// For returns the certificate for a server, given its names, host or host:port, or nil.
+// The first of the loaded ones that matches counts, one without HOST last.
+func (c *Certificates) For(names ...string) *tls.Certificate {
+	if c == nil {
+		return nil
+	}
+	for i := range c.byHost {
+		h := &c.byHost[i]
+		if h.host == "" || slices.ContainsFunc(names, func(name string) bool {
+			ok, _ := path.Match(h.host, strings.ToLower(name)) // the pattern was checked
+			return ok
+		}) {
+			return &h.cert
+		}
+	}
+	return nil
+}
+
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	none := tls.Certificate{}
+	cert, err := os.ReadFile(certFile)
+	if err != nil {
+		return none, fmt.Errorf("client certificate: %w", err)
+	}
+	info, err := os.Stat(keyFile)
+	if err != nil {
+		return none, fmt.Errorf("client key: %w", err)
+	}
+	// Windows keeps access lists instead, which the mode does not show.
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return none, fmt.Errorf("client key %s: mode %04o lets others use it: run 'chmod 600' on it", keyFile, mode)
+	}
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		return none, fmt.Errorf("client key: %w", err)
+	}
+	if err := checkPEM(cert, key, certFile, keyFile); err != nil {
+		return none, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		if strings.Contains(err.Error(), "does not match") {
+			return none, fmt.Errorf("the client key %s is not the key of the certificate %s: give the two that were made together", keyFile, certFile)
+		}
+		return none, fmt.Errorf("client certificate %s with key %s: %w", certFile, keyFile, err)
+	}
+	return pair, nil
+}
+
+// checkPEM finds the mistakes that the TLS library words for its own callers.
+func checkPEM(cert, key []byte, certFile, keyFile string) error {
+	if !hasBlock(cert, func(b *pem.Block) bool { return b.Type == "CERTIFICATE" }) {
+		return fmt.Errorf("client certificate %s: it holds no certificate in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nokeys -out cert.pem)", certFile)
+	}
+	encrypted := func(b *pem.Block) bool {
+		return b.Type == "ENCRYPTED PRIVATE KEY" || b.Headers["DEK-Info"] != ""
+	}
+	switch {
+	case hasBlock(key, encrypted):
+		return fmt.Errorf("client key %s: it is encrypted: decrypt it into a file of mode 0600 with openssl pkey -in FILE -out key.pem", keyFile)
+	case !hasBlock(key, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") }):
+		return errors.New("client key " + keyFile + ": it holds no private key in PEM (from PKCS #12: openssl pkcs12 -in FILE.p12 -nocerts -nodes -out key.pem)")
+	}
+	return nil
+}
+
+func hasBlock(data []byte, is func(*pem.Block) bool) bool {
+	for {
+		var b *pem.Block
+		if b, data = pem.Decode(data); b == nil {
+			return false
+		}
+		if is(b) {
+			return true
+		}
+	}
+}

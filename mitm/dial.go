@@ -1,0 +1,147 @@
+package mitm
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"unwire/mitm/clientcert"
+	"unwire/mitm/upstream"
+)
+
+// maxVia is how long the list of the instances that a connection has passed may be,
+// in bytes: nine of them.
+const maxVia = 255
+
+// A dialer connects to servers, through the user's proxy where there is one, but never
+// to this proxy's own listeners.
+type dialer struct {
+	net.Dialer
+	upstream     upstream.Dialer
+	certificates *clientcert.Certificates
+
+	// id names this proxy to the next one.
+	id string
+
+	roots        *x509.CertPool
+	insecure     bool // servers are not verified
+	keyLog       io.Writer
+	spares       spareConns
+	isOwnAddress func(*net.TCPAddr) bool
+}
+
+// names are the names of a target as host:port: its address, and what the client
+// calls it.
+func (t target) names() []string {
+	names := []string{t.addr}
+	if t.sni != "" && t.sni != hostOf(t.addr) {
+		names = append(names, withPort(t.sni, portOf(t.addr)))
+	}
+	return names
+}
+
+// proxyFor returns the user's proxy for a server; nil: it is reached directly.
+func (d *dialer) proxyFor(t target) *url.URL {
+	return d.upstream.Proxies.For(t.scheme, t.names()...)
+}
+
+// viaFor names the instances that a connection to a target has passed.
+func (d *dialer) viaFor(t target) string { return strings.TrimSpace(t.via + " " + d.id) }
+
+// spareKey tells the connections apart that can stand for each other.
+func (d *dialer) spareKey(t target) string {
+	if proxy := d.proxyFor(t); proxy != nil {
+		return t.addr + " " + upstream.Name(proxy) + " " + t.via
+	}
+	return t.addr
+}
+
+func (d *dialer) dial(ctx context.Context, t target) (net.Conn, error) {
+	if conn := d.spares.claim(d.spareKey(t)); conn != nil {
+		return conn, nil
+	}
+	return d.dialNew(ctx, t)
+}
+
+func (d *dialer) dialNew(ctx context.Context, t target) (net.Conn, error) {
+	return d.upstream.Dial(ctx, d.proxyFor(t), t.addr, d.viaFor(t))
+}
+
+// dialProxy connects to a proxy that requests are sent to.
+func (d *dialer) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
+	conn, err := d.upstream.DialProxy(ctx, proxy)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// dialDirect makes a TCP connection to a server, or to a proxy on the way.
+func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	// Looked at after the fact, since a name may stand for any address.
+	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: %w", addr, errOwnAddress)
+	}
+	return conn, nil
+}
+
+// unread is the target of a connection of which only the address is known: HTTPS_PROXY
+// is for it, unless its port is that of HTTP.
+func unread(addr, via string) target {
+	t := target{scheme: "https", addr: addr, via: via}
+	if portOf(addr) == "80" {
+		t.scheme = "http"
+	}
+	return t
+}
+
+// hasPassed reports whether a connection has passed this proxy before, or so many that
+// it is refused all the same.
+func (d *dialer) hasPassed(via string) bool {
+	return slices.Contains(strings.Fields(via), d.id) || len(via)+1+len(d.id) > maxVia
+}
+
+// admitVia takes from a request to the proxy which instances of unwire it has passed,
+// and answers it if this one is among them.
+func (p *Proxy) admitVia(w http.ResponseWriter, r *http.Request) (via string, ok bool) {
+	via = r.Header.Get(upstream.ViaHeader)
+	r.Header.Del(upstream.ViaHeader)
+	if p.dialer.hasPassed(via) {
+		p.log.Warn("a request has come back to this proxy", "host", r.Host)
+		answerLoop(w, "unwire: this request has passed this proxy before: two proxies point at each other\n")
+		return "", false
+	}
+	return via, true
+}
+
+// answerLoop answers a request that would go round in circles. The header field tells
+// another unwire that the answer is not the server's.
+func answerLoop(w http.ResponseWriter, text string) {
+	w.Header().Set(upstream.ViaHeader, "loop")
+	http.Error(w, text, http.StatusLoopDetected)
+}
+
+// reachBefore connects to a server before a client that is another unwire is told that
+// it is connected, so that an error is told to it as one of this proxy. The connection
+// is kept for the first who needs it.
+func (p *Proxy) reachBefore(ctx context.Context, t target) error {
+	if t.via == "" || p.dialer.proxyFor(t) == nil {
+		return nil
+	}
+	conn, err := p.dialer.dialNew(ctx, t)
+	if err == nil {
+		p.dialer.spares.keep(p.dialer.spareKey(t), conn)
+	}
+	return err
+}
