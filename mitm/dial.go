@@ -125,10 +125,13 @@ func (p *Proxy) admitVia(w http.ResponseWriter, r *http.Request) (via string, ok
 	return via, true
 }
 
-// answerLoop answers a request that would go round in circles. The header field tells
-// another unwire that the answer is not the server's.
+// loopMark is the value of upstream.ViaHeader in an answer to a request that would go
+// round in circles: it tells another unwire that the answer is not the server's.
+const loopMark = "loop"
+
+// answerLoop answers a request that would go round in circles.
 func answerLoop(w http.ResponseWriter, text string) {
-	w.Header().Set(upstream.ViaHeader, "loop")
+	w.Header().Set(upstream.ViaHeader, loopMark)
 	http.Error(w, text, http.StatusLoopDetected)
 }
 

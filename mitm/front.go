@@ -77,18 +77,7 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 		return p.dialer.dial(r.Context(), unread(addr, c.via))
 	}
 	passthrough.Tr = p.newPassthroughTransport()
-	passthrough.OnResponse().DoFunc(func(res *http.Response, ctx *goproxy.ProxyCtx) *http.Response {
-		if res == nil || !upstream.IsRefusal(res) || ctx.Req.URL.Scheme != "http" {
-			return res
-		}
-		t := targetOf(ctx.Req.URL)
-		proxy := p.dialer.upstream.Proxies.Forwarder(t.names()...)
-		if proxy == nil {
-			return res
-		}
-		text := "unwire: " + upstream.Refusal(proxy, t.addr, res).Error() + "\n"
-		return goproxy.NewResponse(ctx.Req, goproxy.ContentTypeText, http.StatusBadGateway, text)
-	})
+	passthrough.OnResponse().DoFunc(p.passthroughAnswer)
 	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
 	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
@@ -99,6 +88,32 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 		return tunnel, addr
 	})
 	return passthrough
+}
+
+// passthroughAnswer is the answer to a request that is not recorded: the server's,
+// unless the user's proxy answered in its place, or failed.
+func (p *Proxy) passthroughAnswer(res *http.Response, ctx *goproxy.ProxyCtx) *http.Response {
+	var failed *upstream.Error
+	if t := targetOf(ctx.Req.URL); res != nil && upstream.IsRefusal(res) && t.scheme == "http" {
+		if proxy := p.dialer.upstream.Proxies.Forwarder(t.names()...); proxy != nil {
+			failed = upstream.Refusal(proxy, t.addr, res)
+			_ = res.Body.Close()
+		}
+	} else if res == nil {
+		errors.As(ctx.Error, &failed)
+	}
+	if failed == nil {
+		return res
+	}
+	status := http.StatusBadGateway
+	if errors.Is(failed, upstream.ErrLoop) {
+		status = http.StatusLoopDetected
+	}
+	answer := goproxy.NewResponse(ctx.Req, goproxy.ContentTypeText, status, "unwire: "+failed.Error()+"\n")
+	if status == http.StatusLoopDetected {
+		answer.Header.Set(upstream.ViaHeader, loopMark)
+	}
+	return answer
 }
 
 // newPassthroughTransport returns the transport of requests that are not recorded.

@@ -41,7 +41,7 @@ func connectHTTP(conn *Conn, proxy *url.URL, addr, via string) error {
 		if errors.Is(err, io.ErrUnexpectedEOF) && r.Buffered() == 0 && limited.N == maxAnswer || isNetwork(err) {
 			return err
 		}
-		return &Error{Name(proxy), "it did not answer as an HTTP proxy does", kindHint(proxy), err}
+		return &Error{Name(proxy), "it does not answer as an HTTP proxy does", kindHint(proxy), err}
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
@@ -60,7 +60,7 @@ func isNetwork(err error) bool {
 
 // Refusal is the error of a proxy's answer that is not the server's: to CONNECT, or to
 // a request if IsRefusal.
-func Refusal(proxy *url.URL, addr string, res *http.Response) error {
+func Refusal(proxy *url.URL, addr string, res *http.Response) *Error {
 	status := res.Status
 	if text := http.StatusText(res.StatusCode); text != "" {
 		status = fmt.Sprintf("%d %s", res.StatusCode, text) // not the proxy's own words
@@ -92,6 +92,11 @@ func IsRefusal(res *http.Response) bool {
 		res.StatusCode == http.StatusLoopDetected && res.Header.Get(ViaHeader) != ""
 }
 
+// addUser says how to give a proxy a user. It is no URL: those are redacted.
+func addUser(proxy *url.URL) string {
+	return "add them to its URL, as in USER:PASSWORD@" + proxy.Host
+}
+
 // authentication words that a proxy wants another user than it was given.
 func authentication(proxy *url.URL, challenges []string, status string) (what, do string) {
 	var offered []string
@@ -111,5 +116,5 @@ func authentication(proxy *url.URL, challenges []string, status string) (what, d
 		return fmt.Sprintf("it does not accept the user and password (%s)", status), "correct them"
 	}
 	return fmt.Sprintf("it asks for a user and password (%s)", status),
-		"add them to its URL: " + proxy.Scheme + "://USER:PASSWORD@" + proxy.Host
+		addUser(proxy)
 }

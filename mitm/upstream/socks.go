@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"golang.org/x/net/proxy"
 )
@@ -15,6 +16,10 @@ import (
 // the answer that chooses it come a length, one byte, and the value of ViaHeader. It is
 // one of those that RFC 1928 leaves to private use.
 const SOCKSVia = 0xf1
+
+// greetingTimeout bounds how long a proxy may take to answer the greeting, for which it
+// needs nobody else.
+const greetingTimeout = 5 * time.Second
 
 // maxVia is how long the value may be, in bytes.
 const maxVia = 255
@@ -42,6 +47,7 @@ func connectSOCKS(ctx context.Context, conn *Conn, via *url.URL, addr, passed st
 		auth = &proxy.Auth{User: u.Username(), Password: password}
 	}
 	greeting := &greetingConn{Conn: conn.Conn, via: passed}
+	greeting.deadline, _ = ctx.Deadline()
 	d, err := proxy.SOCKS5("tcp", via.Host, auth, forward{greeting})
 	if err != nil {
 		return err
@@ -63,6 +69,9 @@ func preferIPv4(addrs []string) string {
 
 // socksError words why a SOCKS proxy did not connect. The library has texts only.
 func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
+	if errors.As(err, new(*greetingError)) {
+		return &Error{Name(via), "it does not answer as a SOCKS 5 proxy does", kindHint(via), err}
+	}
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Err == nil || isNetwork(op.Err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -74,7 +83,7 @@ func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 	case strings.Contains(text, "authentication failed"):
 		e.What, e.Do = "it does not accept the user and password", "correct them"
 	case strings.Contains(text, "no acceptable authentication"):
-		e.What, e.Do = "it asks for authentication", "add a user and password to its URL: "+via.Scheme+"://USER:PASSWORD@"+via.Host
+		e.What, e.Do = "it asks for a user and password", addUser(via)
 	case isReply && isUnwire && strings.Contains(reply, "not allowed"):
 		e.What, e.Err = ErrLoop.Error(), ErrLoop
 		e.Do = "have the last of the two connect directly: give it --upstream-proxy none"
@@ -85,7 +94,7 @@ func socksError(via *url.URL, addr string, isUnwire bool, err error) error {
 		e.What = "it did not reach " + addr + " (" + reply + ")"
 		e.Do = "look whether that address is right and the server is running"
 	default:
-		e.What, e.Do = "it did not answer as a SOCKS 5 proxy does", kindHint(via)
+		e.What, e.Do = "it does not answer as a SOCKS 5 proxy does", kindHint(via)
 	}
 	return e
 }
@@ -97,12 +106,20 @@ func (f forward) Dial(string, string) (net.Conn, error) { return f.conn, nil }
 
 func (f forward) DialContext(context.Context, string, string) (net.Conn, error) { return f.conn, nil }
 
+// A greetingError says that a proxy did not answer the greeting.
+type greetingError struct{ err error }
+
+func (e *greetingError) Error() string { return e.err.Error() }
+
 // A greetingConn adds the method SOCKSVia to the greeting of a SOCKS client, and
 // answers it, if the proxy chooses that, as if no authentication was required.
 type greetingConn struct {
 	net.Conn
 	via     string
 	greeted bool
+
+	// deadline is that of the whole dialogue.
+	deadline time.Time
 
 	// answered says that the answer to the greeting was read, chosen that it was
 	// SOCKSVia: the proxy is another unwire.
@@ -127,8 +144,13 @@ func (c *greetingConn) Read(p []byte) (int, error) {
 		return c.Conn.Read(p)
 	}
 	c.answered = true
+	_ = c.Conn.SetReadDeadline(time.Now().Add(greetingTimeout))
 	n, err := io.ReadFull(c.Conn, p)
-	if err != nil || p[1] != SOCKSVia {
+	_ = c.Conn.SetReadDeadline(c.deadline)
+	if err != nil {
+		return n, &greetingError{err}
+	}
+	if p[1] != SOCKSVia {
 		return n, err
 	}
 	c.chosen, p[1] = true, 0

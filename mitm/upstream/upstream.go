@@ -28,8 +28,9 @@ import (
 // gets it.
 const ViaHeader = "Unwire-Via"
 
-// dialTimeout bounds how long a proxy may take to connect to a server.
-const dialTimeout = 30 * time.Second
+// dialTimeout bounds how long a proxy may take to connect to a server: less than a
+// client waits for the proxy's TLS, so that it is told why.
+const dialTimeout = 12 * time.Second
 
 // ErrLoop says that a proxy leads back to where the connection came from.
 var ErrLoop = errors.New("it leads back to this unwire")
