@@ -12,12 +12,9 @@ import (
 	"strings"
 
 	"unwire/mitm/clientcert"
+	"unwire/mitm/socks"
 	"unwire/mitm/upstream"
 )
-
-// maxVia is how long the list of the instances that a connection has passed may be,
-// in bytes: nine of them.
-const maxVia = 255
 
 // A dialer connects to servers, through the user's proxy where there is one, but never
 // to this proxy's own listeners.
@@ -106,10 +103,10 @@ func unread(addr, via string) target {
 	return t
 }
 
-// hasPassed reports whether a connection has passed this proxy before, or so many that
-// it is refused all the same.
+// hasPassed reports whether a connection has passed this proxy before, or nine others,
+// whose names are as many as may be.
 func (d *dialer) hasPassed(via string) bool {
-	return slices.Contains(strings.Fields(via), d.id) || len(via)+1+len(d.id) > maxVia
+	return slices.Contains(strings.Fields(via), d.id) || len(via)+1+len(d.id) > socks.MaxVia
 }
 
 // admitVia takes from a request to the proxy which instances of unwire it has passed,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/socks"
 )
 
 // Serve serves a listener until Shutdown, and then returns nil. Its clients may
@@ -102,7 +103,7 @@ func (e *sniffingListener) run(p *Proxy) {
 			}
 			prefaced := e.origin != nil && c.hasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
-			if c.peeked[0] == socksVersion {
+			if c.peeked[0] == socks.Version {
 				p.serveSOCKS(c)
 				return
 			}

@@ -1,8 +1,6 @@
 package mitm
 
 import (
-	"bytes"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -125,27 +123,4 @@ func TestSOCKSPasses(t *testing.T) {
 		t.Errorf("%q", body)
 	}
 	b.recorded(0)
-}
-
-func FuzzSOCKS(f *testing.F) {
-	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50"))
-	f.Add([]byte("\x05\x02\x02\x00\x05\x01\x00\x03\x09localhost\x00\x50"))
-	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x50"))
-	f.Add([]byte("\x05\x02\x00\xf1\x02ab\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var answers bytes.Buffer
-		addr, _, err := greetSOCKS(struct {
-			io.Reader
-			io.Writer
-		}{bytes.NewReader(data), &answers})
-		if err != nil {
-			return
-		}
-		if host, _, err := net.SplitHostPort(addr); err != nil || host == "" || strings.ContainsAny(addr, "\r\n /@") {
-			t.Errorf("%q is no address: %v", addr, err)
-		}
-		if got := answers.String(); got != "\x05\x00" && got != "\x05\xf1" {
-			t.Errorf("answered %x", answers.Bytes())
-		}
-	})
 }

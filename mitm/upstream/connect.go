@@ -61,10 +61,8 @@ func isNetwork(err error) bool {
 // Refusal is the error of a proxy's answer that is not the server's: to CONNECT, or to
 // a request if IsRefusal.
 func Refusal(proxy *url.URL, addr string, res *http.Response) *Error {
-	status := res.Status
-	if text := http.StatusText(res.StatusCode); text != "" {
-		status = fmt.Sprintf("%d %s", res.StatusCode, text) // not the proxy's own words
-	}
+	// The standard's words, not the proxy's own.
+	status := strings.TrimSpace(fmt.Sprintf("%d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	e := &Error{Proxy: Name(proxy)}
 	switch res.StatusCode {
 	case http.StatusProxyAuthRequired:

@@ -10,19 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/net/proxy"
-)
 
-// SOCKSVia is the method of authentication that one unwire offers to the next: behind
-// the answer that chooses it come a length, one byte, and the value of ViaHeader. It is
-// one of those that RFC 1928 leaves to private use.
-const SOCKSVia = 0xf1
+	"unwire/mitm/socks"
+)
 
 // greetingTimeout bounds how long a proxy may take to answer the greeting, for which it
 // needs nobody else.
 const greetingTimeout = 5 * time.Second
-
-// maxVia is how long the value may be, in bytes.
-const maxVia = 255
 
 // connectSOCKS asks a SOCKS 5 proxy for a connection to addr. With socks5 the name is
 // looked up here, with socks5h by the proxy.
@@ -111,7 +105,7 @@ type greetingError struct{ err error }
 
 func (e *greetingError) Error() string { return e.err.Error() }
 
-// A greetingConn adds the method SOCKSVia to the greeting of a SOCKS client, and
+// A greetingConn adds the method socks.MethodVia to the greeting of a SOCKS client, and
 // answers it, if the proxy chooses that, as if no authentication was required.
 type greetingConn struct {
 	net.Conn
@@ -122,18 +116,18 @@ type greetingConn struct {
 	deadline time.Time
 
 	// answered says that the answer to the greeting was read, chosen that it was
-	// SOCKSVia: the proxy is another unwire.
+	// socks.MethodVia: the proxy is another unwire.
 	answered, chosen bool
 }
 
 func (c *greetingConn) Write(p []byte) (int, error) {
-	if c.greeted || c.via == "" || len(c.via) > maxVia || len(p) < 2 || len(p) != 2+int(p[1]) {
+	if c.greeted || c.via == "" || len(c.via) > socks.MaxVia || len(p) < 2 || len(p) != 2+int(p[1]) {
 		c.greeted = true
 		return c.Conn.Write(p)
 	}
 	c.greeted = true
 	longer := append([]byte{p[0], p[1] + 1}, p[2:]...)
-	if _, err := c.Conn.Write(append(longer, SOCKSVia)); err != nil {
+	if _, err := c.Conn.Write(append(longer, socks.MethodVia)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -150,7 +144,7 @@ func (c *greetingConn) Read(p []byte) (int, error) {
 	if err != nil {
 		return n, &greetingError{err}
 	}
-	if p[1] != SOCKSVia {
+	if p[1] != socks.MethodVia {
 		return n, err
 	}
 	c.chosen, p[1] = true, 0
