@@ -59,7 +59,8 @@ type Authority struct {
 // 0600) and making a new certificate for its key when the old one ends. Several
 // processes may do so at once: all of them get the same key.
 //
-// Errors: a key that others can read is refused, as is one that does not parse.
+// Errors: a key that others can read is refused, as is one that does not parse, and a
+// folder that others can write to.
 // Source: RESEARCH.md#proxy
 func Load(dir string) (*Authority, error) {
 	if err := makeFolder(dir); err != nil {
@@ -85,11 +86,11 @@ func Load(dir string) (*Authority, error) {
 // addresses, it vouches for these and the names below them alone: programs that trust
 // it accept no certificate for others.
 //
-// Errors: a host that is neither a name nor an address.
+// Errors: ErrHost, and those of Load.
 func New(dir string, hosts []string) (*Authority, error) {
 	c, err := newConstraints(hosts)
 	if err != nil {
-		return nil, fmt.Errorf("mitm: %w", err)
+		return nil, err
 	}
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("mitm: CA folder: %w", err)
