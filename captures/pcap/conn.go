@@ -159,7 +159,7 @@ func (c *conn) guessClientFromBoth() {
 	}
 }
 
-// missingEnd says why a side's bytes end, where it did not end them itself.
+// missingEnd is the reason why a side's bytes end, or "" if the side closed the connection.
 func (c *conn) missingEnd(side int) string {
 	if c.halves[side].ended || c.reset {
 		return ""
@@ -167,7 +167,7 @@ func (c *conn) missingEnd(side int) string {
 	return "the capture ends before the connection does"
 }
 
-// completeReport adds to the report what is known when the connection is over.
+// completeReport adds the totals to the report of a connection that is over.
 func (c *conn) completeReport() {
 	r := &c.report
 	r.Number = c.number

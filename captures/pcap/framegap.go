@@ -30,9 +30,9 @@ type frameGap struct {
 	why    string // the last loss
 }
 
-// skipLost goes on with the next frame. A loss within one DATA frame concerns its
-// stream only. Any other concerns all streams, and the header table: what was
-// told before is not known any more.
+// skipLost continues with the next frame. A loss within one DATA frame affects that
+// frame's stream only. Any other loss affects all streams and the header table, whose
+// entries are unknown from then on.
 func (l *http2Layer) skipLost(dir captures.Direction, n int64, why string) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	d.gap.why = why
@@ -125,8 +125,8 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 	return false
 }
 
-// isPlausibleFrame reports whether b begins with a frame's header. CONTINUATION is
-// not: what it continues is lost.
+// isPlausibleFrame reports whether b begins with a frame's header. A CONTINUATION frame
+// does not count, as the header block that it continues is lost.
 func (l *http2Layer) isPlausibleFrame(b []byte) bool {
 	size, id := frameSize(b)-frameHeader, frameStream(b)
 	if b[5]&0x80 != 0 || size > maxFrame-frameHeader {
@@ -174,16 +174,16 @@ func (d *http2Direction) newFramer(r io.Reader) {
 
 func (d *http2Direction) newTable(size uint32) {
 	d.hpack = hpack.NewDecoder(size, nil)
-	// The other side's SETTINGS say how large it may become. They may be
-	// seen late, so what is allowed is what we bear.
+	// The other side's SETTINGS limit the table, but they may arrive late in the
+	// capture. So only the importer's own limit is applied.
 	d.hpack.SetAllowedMaxDynamicTableSize(maxTable)
 	d.hpack.SetMaxStringLength(maxSection)
 	d.hpack.SetEmitFunc(d.addField)
 }
 
-// resetTable makes a header table in which every entry is unknown. Entries are told
-// by their distance from the newest, so those that are added from now on have
-// the right numbers whatever was lost.
+// resetTable makes a header table in which every entry is unknown. HPACK refers to an
+// entry by its distance from the newest one, so entries that are added from now on have
+// the right index whatever was lost.
 func (d *http2Direction) resetTable() {
 	d.newTable(maxTable)
 	d.hpack.SetEmitEnabled(false)

@@ -134,6 +134,6 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// excerpt is the beginning of foreign bytes, for an error. What may be a secret
-// in it is not for a report, so it is short.
+// excerpt returns the first bytes of captured data, for an error. It is short because
+// the data may hold a secret.
 func excerpt(p []byte) []byte { return p[:min(len(p), 16)] }

@@ -193,8 +193,8 @@ func (h *http1) readTrailers(dir captures.Direction) error {
 	return nil
 }
 
-// readRequest reads a request's head. After one that wants to change what is
-// spoken, nothing is read until the answer is known.
+// readRequest reads a request's head. After a request that asks for another protocol,
+// nothing is read until its response is known.
 func (h *http1) readRequest() error {
 	in, d := &h.session.inboxes[up], &h.dirs[up]
 	if h.switchRequested {
@@ -315,8 +315,8 @@ func parseStatusLine(line string) (version string, status int, ok bool) {
 	return version, status, ok && err == nil && status >= 100 && status <= 999
 }
 
-// beginRefusedTunnel makes an exchange of the CONNECT request that is answered
-// next: only a refused one is recorded.
+// beginRefusedTunnel begins an exchange for the CONNECT request that is answered next. A
+// CONNECT that is accepted is not recorded.
 func (h *http1) beginRefusedTunnel(version string) *exchange {
 	x := h.waiting[0]
 	refused := h.session.conn.begin(x.started, x.method, h.session.scheme()+"://"+h.session.conn.host()+"/", version, nil)
@@ -328,7 +328,7 @@ func (h *http1) beginRefusedTunnel(version string) *exchange {
 	return refused
 }
 
-// switchProtocol begins what follows a tunnel's opening or an upgrade.
+// switchProtocol begins the protocol that follows an accepted CONNECT or an upgrade.
 func (h *http1) switchProtocol(x *exchange, status int, fields captures.Headers) {
 	h.waiting = h.waiting[1:]
 	if x.method != "CONNECT" {

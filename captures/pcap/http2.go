@@ -317,8 +317,8 @@ func (l *http2Layer) finishDirection(dir captures.Direction, id uint32, t time.T
 	}
 }
 
-// noteReset notes that a side reset a stream. What the other side sent before it
-// knew may stand later in the file, so the exchange is not ended at once.
+// noteReset notes that a side reset a stream. Frames that the other side sent before it
+// saw the reset may follow in the file, so the exchange is not ended at once.
 func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
 	st := l.streams[id]
 	if st == nil || st.reset != nil {
@@ -336,9 +336,9 @@ func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, c
 	}
 }
 
-// endReset ends a stream that was reset. Once the response is complete, the
-// exchange is: a server that wants no more of the request says so in this way,
-// and a client that has all of the content does not wait for END_STREAM.
+// endReset ends a stream that was reset. If the response is complete, so is the exchange:
+// a server resets a stream to decline the rest of the request, and a client that has
+// all of the content does not wait for END_STREAM.
 func (l *http2Layer) endReset(id uint32) {
 	st := l.streams[id]
 	if st == nil || st.reset == nil {

@@ -108,7 +108,7 @@ func (in *inbox) skip(n int64) {
 	in.offset += n
 }
 
-// size is what the inbox counts for.
+// size is the number of bytes by which the inbox counts against the import's budget.
 func (in *inbox) size() int { return in.len() + markCost*(len(in.marks)-in.discardedMarks) }
 
 // clear forgets what is left.
@@ -117,8 +117,8 @@ func (in *inbox) clear() {
 	in.buf, in.start, in.marks, in.discardedMarks = nil, 0, nil, 0
 }
 
-// Read takes bytes, for http2.Framer. The end of what there is is io.ErrUnexpectedEOF:
-// only whole frames are read.
+// Read reads bytes for http2.Framer. At the end of the inbox it returns
+// io.ErrUnexpectedEOF, as only whole frames are read.
 func (in *inbox) Read(p []byte) (int, error) {
 	n := copy(p, in.bytes())
 	if n == 0 && len(p) > 0 {

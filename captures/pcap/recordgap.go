@@ -41,9 +41,9 @@ func (l *tlsLayer) skipLost(dir captures.Direction, n int64, why string) bool {
 	return true
 }
 
-// findRecord looks for the first whole record behind a gap, tells the session
-// within how much is missing, and reports whether it found one. A direction in
-// which none can be found is given up.
+// findRecord looks for the first whole record after a gap, reports the number of missing
+// bytes to the inner session, and returns whether it found one. If it finds none, it
+// gives the direction up.
 func (l *tlsLayer) findRecord(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
 	for in.len() >= recordHeader {
@@ -95,8 +95,8 @@ func isRecordHeader(b []byte) bool {
 	return b[0] >= recordCCS && b[0] <= recordData && b[1] == 3 && b[2] == 3
 }
 
-// overhead is by how many bytes a record is longer than what is in it, unless
-// it is padded.
+// overhead is the number of bytes by which a record is longer than its content, without
+// padding.
 func (l *tlsLayer) overhead() int64 {
 	const tag, innerType = 16, 1
 	if l.hello.version == version13 {

@@ -26,10 +26,10 @@ const (
 	down = captures.Down
 )
 
-// A layer takes bytes from the inboxes of a session, as far as it can: it
-// leaves in one what must wait for the other.
+// A layer reads bytes from the inboxes of a session. Bytes of one direction that have to
+// wait for bytes of the other stay in their inbox.
 type layer interface {
-	// step makes what progress it can in a direction.
+	// step reads as much of a direction as can be read now.
 	step(dir captures.Direction)
 	// close is called when both directions have ended.
 	close()
@@ -253,11 +253,11 @@ func isSettings(p []byte) bool {
 	return len(p) >= 9 && p[0] == 0 && p[3] == 4 && p[4] == 0 && [4]byte(p[5:9]) == [4]byte{}
 }
 
-// A lossy layer can go on behind bytes that were not captured.
+// A lossy layer can continue after bytes that were not captured.
 type lossy interface {
-	// skipLost is told that n bytes of a direction are missing behind those in its
-	// inbox, from which all that is whole has been taken. It reports whether it
-	// can go on; then the inbox is empty.
+	// skipLost is called if n bytes of a direction are missing after those in its inbox,
+	// from which all whole elements have been read. It reports whether the layer can
+	// continue; if so, it has emptied the inbox.
 	skipLost(dir captures.Direction, n int64, why string) bool
 }
 

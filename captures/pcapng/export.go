@@ -59,7 +59,7 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (
 	if o.Name == "" {
 		name = "a capture"
 	}
-	out, err := NewWriter(w, "synthesised from "+name+" by 'unwire export': not the packets that were on the wire. "+
+	out, err := newWriter(w, "synthesised from "+name+" by 'unwire export': not the packets that were on the wire. "+
 		"Its secrets are in the file; they open nothing else.")
 	if err != nil {
 		return Written{}, err
@@ -70,7 +70,7 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (
 	}
 	e := &exporter{ctx: ctx, src: src, out: out, cert: cert}
 	err = e.run()
-	if flushed := out.Flush(); err == nil {
+	if flushed := out.flush(); err == nil {
 		err = flushed
 	}
 	return e.done, err
@@ -80,7 +80,7 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (
 type exporter struct {
 	ctx  context.Context
 	src  captures.Capture
-	out  *Writer
+	out  *writer
 	cert tls.Certificate
 	plan *plan
 	done Written

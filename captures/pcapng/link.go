@@ -25,7 +25,7 @@ const (
 
 // A link is one TCP connection whose packets are made, with TLS on it or not.
 type link struct {
-	out *Writer
+	out *writer
 
 	// addr has the client's address, then the server's: the directions are up and down.
 	addr [2]netip.AddrPort
@@ -51,7 +51,7 @@ type heldPacket struct {
 }
 
 // newLink opens a connection at t.
-func newLink(out *Writer, client, server netip.AddrPort, t time.Time) (*link, error) {
+func newLink(out *writer, client, server netip.AddrPort, t time.Time) (*link, error) {
 	l := &link{out: out, addr: [2]netip.AddrPort{client, server}, seq: [2]uint32{1000, 5000}, now: t, buf: gopacket.NewSerializeBuffer()}
 	for dir := range l.ends {
 		l.ends[dir] = segments{l, captures.Direction(dir)}
@@ -148,7 +148,7 @@ func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*lay
 		l.held = append(l.held, heldPacket{l.now, bytes.Clone(l.buf.Bytes())})
 		return nil
 	}
-	return l.out.Packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
+	return l.out.packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
 }
 
 // hardwareAddr is a side's address: locally administered ones of nobody.
@@ -192,11 +192,11 @@ func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certific
 	}
 	w.handshakeDone = true
 	l.holding = false
-	if err := l.out.Secrets(keys.Bytes()); err != nil {
+	if err := l.out.secrets(keys.Bytes()); err != nil {
 		return err
 	}
 	for _, p := range l.held {
-		if err := l.out.Packet(p.t, p.data, len(p.data)); err != nil {
+		if err := l.out.packet(p.t, p.data, len(p.data)); err != nil {
 			return err
 		}
 	}

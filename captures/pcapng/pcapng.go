@@ -18,29 +18,29 @@ const (
 	secretsTLS   = 0x544c534b // "TLSK": an NSS key log
 )
 
-// A Writer writes a pcapng file of one section with one Ethernet interface.
+// A writer writes a pcapng file of one section with one Ethernet interface.
 //
 // Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
-type Writer struct {
+type writer struct {
 	out io.Writer
 	ng  *pcapgo.NgWriter
 }
 
-// NewWriter begins a file. The comment is the section's: Wireshark shows it
+// newWriter begins a file. The comment is the section's: Wireshark shows it
 // among the file's properties.
-func NewWriter(w io.Writer, comment string) (*Writer, error) {
+func newWriter(w io.Writer, comment string) (*writer, error) {
 	ng, err := pcapgo.NewNgWriterInterface(w,
 		pcapgo.NgInterface{LinkType: layers.LinkTypeEthernet, TimestampResolution: 9},
 		pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "unwire", Comment: comment}})
 	if err != nil {
 		return nil, fmt.Errorf("pcapng: %w", err)
 	}
-	return &Writer{w, ng}, nil
+	return &writer{w, ng}, nil
 }
 
-// Packet writes an Ethernet frame that came at t; length is that of the whole
+// packet writes an Ethernet frame that came at t; length is that of the whole
 // frame, of which data may be the beginning.
-func (w *Writer) Packet(t time.Time, data []byte, length int) error {
+func (w *writer) packet(t time.Time, data []byte, length int) error {
 	err := w.ng.WritePacket(gopacket.CaptureInfo{Timestamp: t, CaptureLength: len(data), Length: max(length, len(data))}, data)
 	if err != nil {
 		return fmt.Errorf("pcapng: %w", err)
@@ -48,11 +48,11 @@ func (w *Writer) Packet(t time.Time, data []byte, length int) error {
 	return nil
 }
 
-// Secrets writes an NSS key log. Readers use it for the packets behind it.
+// secrets writes an NSS key log. Readers use it for the packets behind it.
 //
 // Layout: type(4) length(4) kind(4) size(4) log, padded to 4, length(4).
-func (w *Writer) Secrets(log []byte) error {
-	if err := w.Flush(); err != nil {
+func (w *writer) secrets(log []byte) error {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	padded := (len(log) + 3) &^ 3
@@ -70,8 +70,8 @@ func (w *Writer) Secrets(log []byte) error {
 	return nil
 }
 
-// Flush writes what is held back.
-func (w *Writer) Flush() error {
+// flush writes what is held back.
+func (w *writer) flush() error {
 	if err := w.ng.Flush(); err != nil {
 		return fmt.Errorf("pcapng: %w", err)
 	}

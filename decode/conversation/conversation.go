@@ -169,7 +169,7 @@ func (r *requestReader) close() *decode.Exchange {
 	return r.ex
 }
 
-// Head returns the exchange that a conversation goes by: the first head of the
+// Head returns the exchange that identifies a conversation: the first head of the
 // one that exchange id is a piece of; 0 if it is none of any.
 func (c *Set) Head(id int64) int64 {
 	if th := c.byPart[id]; th != nil && len(th.heads) > 0 && len(th.appends) > 0 {
@@ -178,7 +178,7 @@ func (c *Set) Head(id int64) int64 {
 	return 0
 }
 
-// parts returns the exchanges of the conversation that goes by head: its heads
+// parts returns the exchanges of the conversation whose head is given: its heads
 // first, each in the order of their beginning; nil if there is none.
 func (c *Set) parts(head int64) []int64 {
 	if c.Head(head) != head || head == 0 {
@@ -191,7 +191,7 @@ func (c *Set) parts(head int64) []int64 {
 // errNoConversation is wrapped where an exchange is the head of none.
 var errNoConversation = errors.New("no conversation goes by this exchange")
 
-// Decode reads the pieces of the conversation that goes by head, and joins them.
+// Decode reads the pieces of the conversation whose head is given, and joins them.
 //
 // Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is

@@ -33,7 +33,7 @@ func summaryVersion(p *profile.Profile) int {
 	return codeVersion<<captures.ProfileBits | int(h.Sum32()&(1<<captures.ProfileBits-1))
 }
 
-// A Listed exchange is what a listing says of it.
+// A Listed exchange is a line of a listing.
 //
 // Shape: of captures.Exchange there is what captures.Listed has.
 type Listed struct {
@@ -153,7 +153,7 @@ func callOf(m *captures.Summary) decode.Call {
 	return decode.Call{Protocol: decode.Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
 }
 
-// summarize derives what a listing says of an exchange, until the first chunk
+// summarize derives what a listing shows of an exchange, until the first chunk
 // that cannot be read.
 func summarize(ctx context.Context, src captures.Source, l captures.Listed) (captures.Summary, error) {
 	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion(src.Profile()), Truth: l.Truth}

@@ -9,18 +9,18 @@ import (
 	"unwire/decode"
 )
 
-// A Resolved exchange is what a number of a capture stands for: the conversation
-// that goes by it, or else the exchange alone.
+// A Resolved exchange is what a number of a capture identifies: the conversation whose
+// head it is, or else the exchange alone.
 type Resolved struct {
 	*decode.Exchange
 	// Joined is the conversation that Exchange is of; nil for one exchange alone.
 	Joined *Conversation
-	// Head is the exchange that the conversation goes by of which this one is a
-	// piece; 0 for none.
+	// Head is the head of the conversation of which this exchange is a piece; 0 if it is
+	// of none.
 	Head int64
 }
 
-// Resolve decodes what the number id stands for; with part, the exchange alone.
+// Resolve decodes what the number id identifies; with part, the exchange alone.
 //
 // Errors: of a damaged capture, with what is readable of the exchange.
 func Resolve(ctx context.Context, src captures.Capture, id int64, part bool) (Resolved, error) {
@@ -101,7 +101,7 @@ func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part
 			return damage
 		}
 		for i := range ex.Frames {
-			// Nothing tells where a body was to end.
+			// Nothing shows where a body was to end.
 			f := &ex.Frames[i]
 			f.Partial = f.Partial || !f.Framed
 		}
@@ -113,7 +113,7 @@ func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part
 }
 
 // EachWhole decodes the exchanges of a capture, a conversation as one, in the place
-// of the exchange that it goes by. With parts each exchange is alone.
+// of its head. With parts each exchange is alone.
 //
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
@@ -145,7 +145,7 @@ func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex
 	return damage
 }
 
-// whole decodes the exchange id, or the conversation that goes by it; of another
+// whole decodes the exchange id, or the conversation whose head it is; of another
 // piece of a conversation it returns nil.
 func (c *Set) whole(ctx context.Context, src captures.Capture, id int64) (*decode.Exchange, error) {
 	switch c.Head(id) {

@@ -21,15 +21,16 @@ import (
 //
 // Source: RFC 9110, sections 6.4.1, 6.6.2 and 8.6; RESEARCH.md#proxy
 type ResponseEnd struct {
+	// Received is the length of the body so far.
+	Received int64
+
+	// Declared is the content-length, or -1 if it is not known.
+	Declared int64
+
 	bodiless bool
 
 	// opaque is true if the end is not in the body, or cannot be seen there.
 	opaque bool
-
-	// declared is the content-length, or -1 if it is not known.
-	declared int64
-
-	received int64
 
 	// endFlag is set in the prefix of a stream's last frame. It is 0 if the body has no
 	// frames.
@@ -52,10 +53,10 @@ func NewResponseEnd(method string, status int, header func(name string) string) 
 	e := &ResponseEnd{
 		bodiless: method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified,
 		opaque:   method == http.MethodConnect || header("trailer") != "",
-		declared: -1,
+		Declared: -1,
 	}
 	if n, err := strconv.ParseInt(strings.TrimSpace(header("content-length")), 10, 64); err == nil && n >= 0 && !e.bodiless {
-		e.declared = n
+		e.Declared = n
 	}
 
 	media, _, _ := strings.Cut(strings.ToLower(header("content-type")), ";")
@@ -76,7 +77,7 @@ func NewResponseEnd(method string, status int, header func(name string) string) 
 
 // AddBody adds bytes of the body.
 func (e *ResponseEnd) AddBody(p []byte) {
-	e.received += int64(len(p))
+	e.Received += int64(len(p))
 	if e.endFlag == 0 {
 		return
 	}
@@ -110,11 +111,7 @@ func (e *ResponseEnd) Complete() bool {
 	case e.opaque:
 		return false
 	case e.endFlag != 0:
-		return e.ended && !e.beyond && (e.declared < 0 || e.received == e.declared)
+		return e.ended && !e.beyond && (e.Declared < 0 || e.Received == e.Declared)
 	}
-	return e.declared >= 0 && e.received == e.declared
+	return e.Declared >= 0 && e.Received == e.Declared
 }
-
-// Length returns the length of the body so far and the one that is declared,
-// which is -1 if none is.
-func (e *ResponseEnd) Length() (received, declared int64) { return e.received, e.declared }

@@ -227,15 +227,6 @@ func (v Value) Items() iter.Seq[Value] {
 	}
 }
 
-// Item returns the i-th member or element, which there must be.
-func (v Value) Item(i int) Value {
-	at := v.at + 1
-	for range i {
-		at = v.text.nodes[at].next
-	}
-	return Value{v.text, at}
-}
-
 // All yields the value and all values in it, each before what is in it.
 func (v Value) All() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
@@ -245,15 +236,6 @@ func (v Value) All() iter.Seq[Value] {
 			}
 		}
 	}
-}
-
-// Len returns the number of members or elements.
-func (v Value) Len() int {
-	count := 0
-	for range v.Items() {
-		count++
-	}
-	return count
 }
 
 // unquote returns the characters of a valid string with its quotes.

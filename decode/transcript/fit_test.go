@@ -58,9 +58,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFitHolds: what labels do not speak of stays, and labels that agree change
-// little.
-func TestFitHolds(t *testing.T) {
+// Weights that no label concerns do not change, and labels that agree change little.
+func TestFitKeepsWeights(t *testing.T) {
 	w, report, err := Fit(labelsOf(t, styles[2], 1, 20), FitOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (s *stream) answerLength() (received, declared int64) {
 	if s.answer == nil {
 		return 0, -1
 	}
-	return s.answer.Length()
+	return s.answer.Received, s.answer.Declared
 }
 
 // isNewStream reports whether the client opens the stream id by naming it.

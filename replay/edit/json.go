@@ -75,9 +75,10 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 		}
 		return at, errors.New("an index into what is no array")
 	case isArray:
-		if at.at = step.Index; step.Index < v.Len() {
-			at.value = v.Item(step.Index)
+		if items := slices.Collect(v.Items()); step.Index < len(items) {
+			at.value = items[step.Index]
 		}
+		at.at = step.Index
 		return at, nil
 	}
 	at.name, at.fd = step.Name, fieldByName(md, step.Name)
@@ -87,13 +88,12 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 		names = append(names, at.name, at.fd.TextName())
 	}
 
-	at.at = v.Len()
-	i := 0
-	for item := range v.Items() { // of members with one name the last counts
+	items := slices.Collect(v.Items())
+	at.at = len(items)
+	for i, item := range items { // of members with one name the last counts
 		if name := item.Name(); slices.Contains(names, name) {
 			at.value, at.at, at.name = item, i, name
 		}
-		i++
 	}
 	return at, nil
 }
@@ -139,11 +139,11 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	switch {
 	case at.value.Kind() == jsontree.Array:
-		at.within, at.at, at.name = at.value, at.value.Len(), ""
+		at.within, at.at, at.name = at.value, countItems(at.value), ""
 	case at.found() && at.within.Kind() != jsontree.Array:
 		return nil, errors.New("it is there already; --set changes it")
 	}
-	if count := at.within.Len(); at.at > count {
+	if count := countItems(at.within); at.at > count {
 		return nil, fmt.Errorf("index %d of an array of %d", at.at, count)
 	}
 	value, err := encodeJSON(e.Kind, e.Value, jsontree.Value{}, at.fd)
@@ -158,6 +158,9 @@ func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 	}
 	return at.within.Insert(at.at, value), nil
 }
+
+// countItems returns the number of members or elements of a value.
+func countItems(v jsontree.Value) int { return len(slices.Collect(v.Items())) }
 
 // encodeJSON turns text into a JSON value. Without a kind and a schema, it has
 // the type of the value it replaces; in place of none, text that is JSON is

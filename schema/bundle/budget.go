@@ -89,7 +89,7 @@ func (s *script) step(at int32) bool {
 	if s.steps++; s.steps > most {
 		s.runShort(at, fmt.Sprintf("more than %d steps are needed to follow its names", most))
 	}
-	return s.short == nil && !s.ended()
+	return s.short == nil && !s.isCanceled()
 }
 
 // claimMemory counts memory that something made of the expression at a token takes,
@@ -125,7 +125,7 @@ func (s *script) mayParse(at int32) bool {
 		s.runShort(at, fmt.Sprintf("more than %d parts of expressions are parsed", most))
 		return false
 	}
-	return !s.ended()
+	return !s.isCanceled()
 }
 
 // mayScan reports whether a bracket may be looked through once more.
@@ -140,7 +140,7 @@ func (s *script) mayScanSpan(from, to int32) bool {
 		s.runShort(from, fmt.Sprintf("more than %d tokens have to be looked through", maxScanned))
 		return false
 	}
-	return !s.ended()
+	return !s.isCanceled()
 }
 
 // reportShortage lists where a budget was used up among what is unresolved.

@@ -57,7 +57,7 @@ func newBuilder(ctx context.Context, e *Extractor) *builder {
 }
 
 func (b *builder) unresolved(element string, p Place, reason string) {
-	if standard(element) { // protobuf's own declaration stands for it
+	if isStandard(element) { // protobuf's own declaration stands for it
 		return
 	}
 	b.open = append(b.open, Unresolved{element, p, reason})

@@ -48,7 +48,7 @@ func (b *builder) resolve(r *ref) string {
 // elsewhere says whether a type is declared by a descriptor of the scripts, or
 // is one that comes with protobuf.
 func (b *builder) elsewhere(full string) bool {
-	return b.outside[full] || standard(full)
+	return b.outside[full] || isStandard(full)
 }
 
 // An outsider is a type that a descriptor of the scripts declares.
@@ -199,7 +199,7 @@ func (b *builder) buildServices() {
 				b.notes[name] = "Another shape of " + full + " in the same source."
 				b.unresolved(full, s.place, "a second definition has another shape: it is kept as "+name)
 			}
-			f := b.file(name, b.syntaxBeside(name))
+			f := b.file(name, b.packageSyntax(name))
 			f.Service = append(f.Service, b.service(name, s))
 		}
 	}
@@ -224,8 +224,8 @@ func (b *builder) coversService(x, y *service) bool {
 	return true
 }
 
-// syntaxBeside returns the syntax of the package's other definitions.
-func (b *builder) syntaxBeside(full string) string {
+// packageSyntax returns the syntax of the package's other definitions.
+func (b *builder) packageSyntax(full string) string {
 	if b.files[packageOf(full)+" proto3"] == nil && b.files[packageOf(full)+" proto2"] != nil {
 		return "proto2"
 	}

@@ -83,7 +83,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !s.anchored() && !s.exportsAgain() {
+	if !s.hasAnchor() && !s.reexports() {
 		return nil
 	}
 	s.bind()
@@ -134,7 +134,7 @@ func (e *Extractor) Empty() bool {
 	return len(e.files)+len(e.messages)+len(e.enums)+len(e.services)+len(e.extensions) == 0
 }
 
-func (s *script) anchored() bool {
+func (s *script) hasAnchor() bool {
 	for _, list := range s.anchors {
 		if len(list) > 0 {
 			return true

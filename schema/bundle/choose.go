@@ -47,7 +47,7 @@ func (b *builder) index() {
 		done[full] = true
 		kept, same := choose(b.ctx, messages[full], b.covers)
 		// protobuf's own declaration stands for all
-		if standard(full) && len(kept) > 1 {
+		if isStandard(full) && len(kept) > 1 {
 			for _, m := range kept[1:] {
 				same[m] = kept[0]
 			}
@@ -59,7 +59,7 @@ func (b *builder) index() {
 		}
 		for m, of := range same {
 			b.renamed[&m.def] = b.renamed[&of.def]
-			if len(m.fields) < len(of.fields) && !standard(full) {
+			if len(m.fields) < len(of.fields) && !isStandard(full) {
 				b.notes[b.renamed[&of.def]] = fmt.Sprintf("The same source has a copy with %d of these %d fields.", len(m.fields), len(of.fields))
 			}
 		}
@@ -89,9 +89,9 @@ func (b *builder) membersElsewhere() {
 	}
 }
 
-// standard says whether a name is in the package of the types that come with
+// isStandard says whether a name is in the package of the types that come with
 // protobuf.
-func standard(full string) bool { return strings.HasPrefix(full, "google.protobuf.") }
+func isStandard(full string) bool { return strings.HasPrefix(full, "google.protobuf.") }
 
 // named returns a definition's full name, if it is one.
 func (b *builder) named(d *def) (string, bool) {

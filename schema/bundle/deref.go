@@ -142,7 +142,7 @@ func (s *script) argument(b binding) *node {
 		return nil
 	}
 	r := reader{script: s}
-	args := r.list(at+1, s.around(at).close)
+	args := r.list(at+1, s.enclosingBracket(at).close)
 	if int(b.arg) < len(args) {
 		return args[b.arg]
 	}
@@ -208,7 +208,7 @@ func (s *script) member(obj *node, name string, t *trail) *node {
 		}
 	}
 	for _, id := range sub.ids {
-		if at, ok := s.membersGiven()[id][name]; ok {
+		if at, ok := s.memberAssignments()[id][name]; ok {
 			return s.expr(at)
 		}
 	}

@@ -32,7 +32,7 @@ func (x *scan) encoders() []*encoder {
 		if consumed[at] || s.typ(at-1) != js.DotToken || s.typ(at+1) != js.OpenParenToken || !js.IsNumeric(s.typ(at+2)) {
 			continue
 		}
-		body, word := s.encodeAround(at)
+		body, word := s.enclosingEncode(at)
 		if body == 0 {
 			continue
 		}
@@ -48,9 +48,9 @@ func (x *scan) encoders() []*encoder {
 	return list
 }
 
-// encodeAround returns the body of the function called encode around a token,
+// enclosingEncode returns the body of the function called encode around a token,
 // and its name's token.
-func (s *script) encodeAround(at int32) (body, word int32) {
+func (s *script) enclosingEncode(at int32) (body, word int32) {
 	for br, n := s.tok(at).br, 0; br != 0 && n < maxNesting && s.step(at); br, n = s.brs[br].parent, n+1 {
 		if !s.brs[br].fn {
 			continue
@@ -97,7 +97,7 @@ func (s *script) nameOf(body int32) int32 {
 		at--
 	}
 	if s.typ(at) == js.CloseParenToken {
-		at = s.around(at).open
+		at = s.enclosingBracket(at).open
 	}
 	at--
 	if js.IsIdentifier(s.typ(at)) && s.typ(at-1) == js.FunctionToken {
@@ -123,7 +123,7 @@ func (s *script) param(body int32, index int32) string {
 	if s.typ(at) != js.CloseParenToken {
 		return s.text(at)
 	}
-	open := s.around(at).open
+	open := s.enclosingBracket(at).open
 	for i := open + 1; i < at; i = s.skip(i, at) + 1 {
 		if index == 0 {
 			return s.text(i)
@@ -142,7 +142,7 @@ func (s *script) param(body int32, index int32) string {
 func (x *scan) writtenField(e *encoder, at int32, consumed map[int32]bool) *field {
 	s := x.script
 	tag, ok := s.integer((&reader{script: s}).primary(at + 2))
-	next := s.around(at+1).close + 1
+	next := s.enclosingBracket(at+1).close + 1
 	if !ok || tag < 8 || tag&7 == 4 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (x *scan) writtenField(e *encoder, at int32, consumed map[int32]bool) *fiel
 	if s.typ(next) == js.DotToken {
 		word = s.text(next + 1)
 	}
-	own := s.around(at)
+	own := s.enclosingBracket(at)
 	open := next + 2
 	switch {
 	case own.kind == '(' && s.is(own.open-1, "encode"):
@@ -208,7 +208,7 @@ func (x *scan) writtenField(e *encoder, at int32, consumed map[int32]bool) *fiel
 // whether one element of it is: m.x[i], or the variable of a loop over m.x.
 func (x *scan) writtenName(e *encoder, from, at int32) (name string, repeated bool) {
 	s := x.script
-	close := s.around(from - 1).close
+	close := s.enclosingBracket(from - 1).close
 	if from == at { // a map: its name is in the loop
 		return s.memberBefore(e, at), false
 	}
@@ -260,15 +260,15 @@ func (s *script) memberBefore(e *encoder, at int32) string {
 func (x *scan) writtenMap(e *encoder, f *field, at int32, consumed map[int32]bool) {
 	s := x.script
 	consumed[at] = true
-	next := s.around(at+1).close + 1 // .int32(key)
+	next := s.enclosingBracket(at+1).close + 1 // .int32(key)
 	f.mapKey, _ = x.writerMethod(s.text(next + 1))
 	if f.mapKey == 0 {
 		f.mapKey = descriptorpb.FieldDescriptorProto_TYPE_STRING
 	}
-	after := s.around(next+2).close + 1 // .uint32(18)
+	after := s.enclosingBracket(next+2).close + 1 // .uint32(18)
 	if s.typ(after) == js.DotToken && s.is(after+1, "uint32") {
 		consumed[after+1] = true
-		value := s.around(after+2).close + 1
+		value := s.enclosingBracket(after+2).close + 1
 		if f.scalar, _ = x.writerMethod(s.text(value + 1)); f.scalar != 0 {
 			return
 		}
@@ -278,7 +278,7 @@ func (x *scan) writtenMap(e *encoder, f *field, at int32, consumed map[int32]boo
 	for i := next; i < end && s.step(i); i++ {
 		if s.is(i, "uint32") && s.typ(i-1) == js.DotToken {
 			consumed[i] = true
-			if own := s.around(i); own.kind == '(' && s.is(own.open-1, "encode") {
+			if own := s.enclosingBracket(i); own.kind == '(' && s.is(own.open-1, "encode") {
 				f.ref = x.ref(s.objectOf(own.open - 1))
 				return
 			}

@@ -70,14 +70,14 @@ func (s *script) callOf(at int32) *node {
 		return nil
 	}
 	// a method's definition
-	if s.typ(s.around(open).close+1) == js.OpenBraceToken {
+	if s.typ(s.enclosingBracket(open).close+1) == js.OpenBraceToken {
 		return nil
 	}
 	if n, ok := s.exprs[-open]; ok {
 		return n
 	}
 	r := reader{script: s}
-	close := s.around(open).close
+	close := s.enclosingBracket(open).close
 	callee := &node{kind: nIdent, at: at, end: at + 1, str: s.text(at)}
 	n := &node{kind: nCall, at: open, end: close + 1, kids: append([]*node{callee}, r.list(open+1, close)...)}
 	s.exprs[-open] = n
@@ -89,7 +89,7 @@ func (s *script) startOf(at int32) int32 {
 	for (s.typ(at-1) == js.DotToken || s.typ(at-1) == js.OptChainToken) && s.step(at) {
 		at -= 2
 		for t := s.typ(at); t == js.CloseParenToken || t == js.CloseBracketToken; t = s.typ(at) {
-			at = s.around(at).open - 1
+			at = s.enclosingBracket(at).open - 1
 			if t := s.typ(at); !js.IsIdentifierName(t) && t != js.CloseParenToken && t != js.CloseBracketToken {
 				return at + 1
 			}
@@ -121,7 +121,7 @@ func (s *script) owner(at int32) []int32 {
 	case s.typ(at-1) == js.DotToken:
 		return s.idsOf(s.startOf(at))
 	case s.typ(at) == js.StringToken:
-		if b := s.around(at); b.kind == '(' {
+		if b := s.enclosingBracket(at); b.kind == '(' {
 			return s.idsOf(b.open + 1)
 		}
 	default:

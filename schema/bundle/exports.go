@@ -33,15 +33,15 @@ type outlets struct {
 // empty says whether nothing is exported.
 func (o outlets) empty() bool { return len(o.named)+len(o.starred)+len(o.modules) == 0 }
 
-// exportsAgain says whether a script hands on what others export.
-func (s *script) exportsAgain() bool {
+// reexports says whether a script hands on what others export.
+func (s *script) reexports() bool {
 	for i := range s.toks {
 		at := int32(i)
 		if s.typ(int32(i)) != js.FromToken || s.typ(at+1) != js.StringToken {
 			continue
 		}
 		if s.typ(at-1) == js.MulToken && s.typ(at-2) == js.ExportToken ||
-			s.typ(at-1) == js.CloseBraceToken && s.typ(s.around(at-1).open-1) == js.ExportToken {
+			s.typ(at-1) == js.CloseBraceToken && s.typ(s.enclosingBracket(at-1).open-1) == js.ExportToken {
 			return true
 		}
 	}
@@ -68,7 +68,7 @@ func (x *scan) gather(by map[int32]*def) outlets {
 		at := int32(i) + 1
 		switch s.typ(at) {
 		case js.OpenBraceToken:
-			x.gatherClause(s.around(at), out.named, enter)
+			x.gatherClause(s.enclosingBracket(at), out.named, enter)
 		case js.MulToken:
 			if s.typ(at+1) == js.FromToken && s.typ(at+2) == js.StringToken {
 				out.starred = append(out.starred, lexer.Unquote(s.text(at+2)))

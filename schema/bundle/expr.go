@@ -175,7 +175,7 @@ func (r *reader) arrow(at int32) *node {
 	}
 	end := i + 1
 	if r.typ(i) == js.OpenParenToken {
-		end = r.around(i).close + 1
+		end = r.enclosingBracket(i).close + 1
 	} else if !js.IsIdentifier(r.typ(i)) {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (r *reader) postfix(n *node) *node {
 		case js.TemplateToken:
 			n = &node{kind: nCall, at: n.end, end: n.end + 1, kids: []*node{n}}
 		case js.TemplateStartToken:
-			n = &node{kind: nCall, at: n.end, end: r.around(n.end).close + 1, kids: []*node{n}}
+			n = &node{kind: nCall, at: n.end, end: r.enclosingBracket(n.end).close + 1, kids: []*node{n}}
 		default:
 			return n
 		}
@@ -306,7 +306,7 @@ func (r *reader) postfix(n *node) *node {
 
 // bracketed parses the arguments of a call or an index that opens at a token.
 func (r *reader) bracketed(n *node, at int32) *node {
-	close := r.around(at).close
+	close := r.enclosingBracket(at).close
 	if r.typ(at) == js.OpenParenToken {
 		return &node{kind: nCall, at: at, end: close + 1, kids: append([]*node{n}, r.list(at+1, close)...)}
 	}
@@ -350,7 +350,7 @@ func (s *script) skip(at, close int32) int32 {
 
 // next returns the token after at, past the bracket that at opens.
 func (s *script) next(at int32) int32 {
-	if b := s.around(at); b.open == at {
+	if b := s.enclosingBracket(at); b.open == at {
 		return max(b.close, at) + 1
 	}
 	return at + 1
@@ -379,7 +379,7 @@ func (r *reader) primary(at int32) *node {
 	case t == js.OpenParenToken:
 		return r.paren(at)
 	case t == js.OpenBracketToken:
-		n.kind, n.end = nArray, r.around(at).close+1
+		n.kind, n.end = nArray, r.enclosingBracket(at).close+1
 		n.kids = r.list(at+1, n.end-1)
 	case t == js.OpenBraceToken:
 		return r.object(at)
@@ -401,7 +401,7 @@ func (r *reader) primary(at int32) *node {
 }
 
 func (r *reader) paren(at int32) *node {
-	close := r.around(at).close
+	close := r.enclosingBracket(at).close
 	list := r.list(at+1, close)
 	var n *node
 	switch len(list) {
@@ -421,7 +421,7 @@ func (r *reader) function(at int32) *node {
 	n := &node{kind: nFunc, at: at, end: at + 1}
 	for i := at + 1; i < at+6; i++ {
 		if r.typ(i) == js.OpenParenToken {
-			i = r.around(i).close + 1
+			i = r.enclosingBracket(i).close + 1
 			if r.typ(i) == js.OpenBraceToken {
 				n.body = r.tok(i).br
 				n.end = r.brs[n.body].close + 1
@@ -478,7 +478,7 @@ func (r *reader) construct(at int32) *node {
 	}
 	n := &node{kind: nNew, at: at, end: callee.end, kids: []*node{callee}}
 	if r.typ(n.end) == js.OpenParenToken {
-		close := r.around(n.end).close
+		close := r.enclosingBracket(n.end).close
 		n.kids = append(n.kids, r.list(n.end+1, close)...)
 		n.end = close + 1
 	}

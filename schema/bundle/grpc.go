@@ -15,7 +15,7 @@ const formGRPC = "grpc"
 func (x *scan) grpcMethods() {
 	s := x.script
 	for _, at := range s.anchors[anchorRequestStream] {
-		own := s.around(at)
+		own := s.enclosingBracket(at)
 		if s.typ(at+1) != js.ColonToken || own.kind != '{' || own.fn {
 			continue
 		}
@@ -32,7 +32,7 @@ func (x *scan) grpcMethods() {
 				continue
 			}
 		} else if m.name, ok = s.str(o.get("name")); ok {
-			full = x.definitionAround(own.parent)
+			full = x.enclosingDefinition(own.parent)
 		}
 		if full == "" {
 			continue
@@ -49,9 +49,9 @@ func (x *scan) grpcMethods() {
 	}
 }
 
-// definitionAround returns the fullName of the definition whose methods are in
+// enclosingDefinition returns the fullName of the definition whose methods are in
 // a bracket.
-func (x *scan) definitionAround(br int32) string {
+func (x *scan) enclosingDefinition(br int32) string {
 	s := x.script
 	for n := 0; n < 2 && br != 0; n++ {
 		if s.brs[br].kind == '{' && !s.brs[br].fn {
@@ -75,7 +75,7 @@ func (x *scan) payloadOf(o *node, typ, read string) *ref {
 		}
 		return r
 	}
-	fn := s.value(orBad(o.get(read)))
+	fn := s.value(orInvalid(o.get(read)))
 	r := s.result(fn)
 	if r == nil || r.kind != nCall {
 		return nil
@@ -86,7 +86,7 @@ func (x *scan) payloadOf(o *node, typ, read string) *ref {
 	return nil
 }
 
-func orBad(n *node) *node {
+func orInvalid(n *node) *node {
 	if n == nil {
 		return &node{kind: nBad}
 	}

@@ -149,7 +149,7 @@ func (j *jspbFile) numberIn(fn *node) (int64, bool) {
 			continue
 		}
 		r := reader{script: s}
-		for _, arg := range r.list(i+3, s.around(i).close) {
+		for _, arg := range r.list(i+3, s.enclosingBracket(i).close) {
 			if arg.kind == nNumber {
 				return s.integer(arg)
 			}
@@ -208,7 +208,7 @@ func (j *jspbFile) field(word string, call *node) *field {
 	} else if rest, ok := strings.CutPrefix(word, "Repeated"); ok {
 		f.repeated, word = true, rest
 	}
-	j.typed(f, word, call.kids[3:])
+	j.setTypeOf(f, word, call.kids[3:])
 	if f.packed == nil && f.repeated && (f.ref != nil && f.ref.enum || f.scalar != 0 && packable(f.scalar)) {
 		no := false
 		f.packed = &no
@@ -216,8 +216,8 @@ func (j *jspbFile) field(word string, call *node) *field {
 	return f
 }
 
-// typed sets a field's type by what a method of the writer is called.
-func (j *jspbFile) typed(f *field, word string, rest []*node) {
+// setTypeOf sets a field's type by what a method of the writer is called.
+func (j *jspbFile) setTypeOf(f *field, word string, rest []*node) {
 	switch word {
 	case "Message", "Group":
 		f.group = word == "Group"
@@ -300,7 +300,7 @@ func (j *jspbFile) mapField(call *node, skip int) *field {
 	}
 	f := &field{no: no}
 	f.mapKey = j.scalarNamed(strings.ToLower(strings.TrimPrefix(args[2].str, "write")))
-	j.typed(f, strings.TrimPrefix(args[3].str, "write"), args[4:])
+	j.setTypeOf(f, strings.TrimPrefix(args[3].str, "write"), args[4:])
 	return f
 }
 

@@ -81,15 +81,15 @@ func (s *script) is(i int32, word string) bool {
 	return int(t.end-t.start) == len(word) && string(s.src[t.start:t.end]) == word
 }
 
-// around returns the innermost bracket that holds a token.
-func (s *script) around(i int32) bracket { return s.brs[s.tok(i).br] }
+// enclosingBracket returns the innermost bracket that holds a token.
+func (s *script) enclosingBracket(i int32) bracket { return s.brs[s.tok(i).br] }
 
 func (s *script) typ(i int32) js.TokenType { return s.tok(i).typ }
 
-// ended reports whether the reading is to end. It looks at the context once in
+// isCanceled reports whether the reading is to end. It looks at the context once in
 // many calls. From then on expressions are no longer read and followed, so that
 // what goes over the tokens ends soon.
-func (s *script) ended() bool {
+func (s *script) isCanceled() bool {
 	if s.ticks++; s.ticks >= tickEvery {
 		s.ticks = 0
 		s.stopped = s.stopped || s.ctx.Err() != nil
@@ -139,7 +139,7 @@ func (s *script) lex() (open []int32) {
 	open = []int32{0}
 	l := lexer.New(s.src)
 	noRegexp := 0 // up to here slashes divide
-	for !s.ended() {
+	for !s.isCanceled() {
 		typ := l.Next()
 		if typ == js.ErrorToken {
 			break

@@ -9,7 +9,7 @@ import (
 )
 
 func (r *reader) template(at int32) *node {
-	close := r.around(at).close
+	close := r.enclosingBracket(at).close
 	n := &node{kind: nTemplate, at: at, end: close + 1}
 	n.kids = append(n.kids, &node{kind: nString, at: at, end: at + 1, str: lexer.Unquote(r.text(at))})
 	for at < close {
@@ -23,7 +23,7 @@ func (r *reader) template(at int32) *node {
 }
 
 func (r *reader) object(at int32) *node {
-	close := r.around(at).close
+	close := r.enclosingBracket(at).close
 	n := &node{kind: nObject, at: at, end: close + 1}
 	for i := at + 1; i < close; {
 		if r.typ(i) == js.CommaToken {
@@ -72,7 +72,7 @@ func (r *reader) property(at int32) (prop, int32) {
 		} else if key.kind == nNumber {
 			p.name = strconv.FormatFloat(key.num, 'f', -1, 64)
 		}
-		i = r.around(at).close + 1
+		i = r.enclosingBracket(at).close + 1
 	default:
 		return p, at
 	}
@@ -81,11 +81,11 @@ func (r *reader) property(at int32) (prop, int32) {
 		p.value = r.assign(i + 1)
 		return p, p.value.end
 	case js.OpenParenToken:
-		body := r.around(i).close + 1
+		body := r.enclosingBracket(i).close + 1
 		if r.typ(body) != js.OpenBraceToken {
 			return p, i
 		}
-		p.value = &node{kind: nFunc, at: at, body: r.tok(body).br, end: r.around(body).close + 1}
+		p.value = &node{kind: nFunc, at: at, body: r.tok(body).br, end: r.enclosingBracket(body).close + 1}
 		return p, p.value.end
 	}
 	if js.IsIdentifier(r.typ(at)) {

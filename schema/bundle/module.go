@@ -8,9 +8,9 @@ import (
 	"unwire/schema/bundle/lexer"
 )
 
-// membersGiven are the values of foo.name = value, by what foo stands for and by
+// memberAssignments are the values of foo.name = value, by what foo stands for and by
 // name: also where foo is handed to a function that is called at once.
-func (s *script) membersGiven() map[int32]map[string]int32 {
+func (s *script) memberAssignments() map[int32]map[string]int32 {
 	if s.onNames != nil {
 		return s.onNames
 	}
@@ -172,7 +172,7 @@ func (s *script) moduleTable() map[string][]int32 {
 			at--
 		}
 		if s.typ(at) == js.CloseParenToken {
-			at = s.around(at).open
+			at = s.enclosingBracket(at).open
 		}
 		if s.typ(at-1) == js.FunctionToken {
 			at--

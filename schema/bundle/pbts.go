@@ -82,11 +82,11 @@ func (x *scan) functionClass(at int32) (construction, bool) {
 	text := func(at int32) bool {
 		return (s.typ(at) == js.StringToken || s.typ(at) == js.TemplateToken) && s.typ(at+1) == js.CommaToken
 	}
-	open := s.around(at)
+	open := s.enclosingBracket(at)
 	switch {
 	case text(at+2) && s.is(open.open-1, "call"):
 	case js.IsIdentifier(s.typ(at+2)) && s.typ(at+4) == js.OpenBracketToken && text(at+5):
-		open = s.around(at + 4)
+		open = s.enclosingBracket(at + 4)
 	default:
 		return construction{}, false
 	}
@@ -106,7 +106,7 @@ func (x *scan) functionClass(at int32) (construction, bool) {
 	for s.typ(around-1) == js.OpenParenToken && s.typ(around-2) != js.CloseParenToken && !js.IsIdentifier(s.typ(around-2)) {
 		around--
 	}
-	names, _ := s.namesGiven(around)
+	names, _ := s.boundNames(around)
 	c := construction{at: at, name: args[0], list: args[1], ids: append(ids, names...), base: -1}
 	if b, ok := s.lookup(s.brs[outer].open+1, s.param(outer, 0)); ok && b.kind == bindParam && b.scope == outer {
 		if base := s.argument(b); base != nil {
@@ -130,7 +130,7 @@ func (x *scan) construction(at int32) (construction, bool) {
 		return construction{}, false
 	}
 	r := reader{script: s}
-	args := r.list(open+1, s.around(open).close)
+	args := r.list(open+1, s.enclosingBracket(open).close)
 	if len(args) < 2 || args[1].kind != nArray {
 		return construction{}, false
 	}
@@ -241,7 +241,7 @@ func (x *scan) tsEnumOf(f *field, o *node) {
 		kept = append(kept, v)
 	}
 	e.values = kept
-	if len(e.values) == 0 && !standard(full) {
+	if len(e.values) == 0 && !isStandard(full) {
 		e.from, e.prefix = x.ref(list[1]), prefix
 	}
 	x.enums = append(x.enums, e)
@@ -327,7 +327,7 @@ func (s *script) membersIn(from, to int32) []enumValue {
 			continue
 		}
 		n := r.assign(i + 1)
-		if n.kind != nAssign || n.kids[0].kind != nMember || n.end != s.around(i).close {
+		if n.kind != nAssign || n.kids[0].kind != nMember || n.end != s.enclosingBracket(i).close {
 			continue
 		}
 		if no, ok := s.integer(n.kids[1]); ok {

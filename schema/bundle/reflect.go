@@ -16,7 +16,7 @@ func (x *scan) reflection() {
 	s := x.script
 	inside := map[int32]bool{} // objects that have a member nested
 	for _, at := range s.anchors[anchorNested] {
-		if s.typ(at+1) == js.ColonToken && s.around(at).kind == '{' {
+		if s.typ(at+1) == js.ColonToken && s.enclosingBracket(at).kind == '{' {
 			inside[s.tok(at).br] = true
 		}
 	}
@@ -201,7 +201,7 @@ func (t *tree) message(full, syntax string, o *node) {
 		m.fields = append(m.fields, f)
 	}
 	if !exact {
-		m.spell()
+		m.restoreSnakeCase()
 	}
 	for _, f := range m.fields {
 		f.oneof = snake(f.oneof)

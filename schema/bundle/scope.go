@@ -131,7 +131,7 @@ func (s *script) bind() {
 		returns:  map[int32]int32{},
 	}
 	for i := range s.toks {
-		if s.ended() {
+		if s.isCanceled() {
 			return
 		}
 		at := int32(i)
@@ -147,7 +147,7 @@ func (s *script) bind() {
 				s.addName(s.tok(at+1).br, at-1, binding{kind: bindParam, init: -1})
 			}
 		case js.OpenBraceToken:
-			if s.around(at).fn {
+			if s.enclosingBracket(at).fn {
 				s.bindParams(at)
 			}
 		case js.EqToken:
@@ -210,7 +210,7 @@ func (s *script) declare(at int32) {
 		case js.IsIdentifier(t):
 			after = i + 1
 		case t == js.OpenBraceToken || t == js.OpenBracketToken:
-			after = s.around(i).close + 1
+			after = s.enclosingBracket(i).close + 1
 		default:
 			return
 		}
@@ -266,7 +266,7 @@ func (s *script) endsValue(at int32) bool {
 
 // bindPattern binds the names of {a, b: c, d = 1}.
 func (s *script) bindPattern(scope, at, init int32) {
-	close := s.around(at).close
+	close := s.enclosingBracket(at).close
 	for i := at + 1; i < close; i = s.skip(i, close) + 1 {
 		if !js.IsIdentifierName(s.typ(i)) && s.typ(i) != js.StringToken {
 			continue
@@ -291,7 +291,7 @@ func (s *script) statementAt(at int32) bool {
 	case js.AsyncToken:
 		return s.statementAt(at - 1)
 	case js.CloseParenToken:
-		switch s.typ(s.around(at-1).open - 1) {
+		switch s.typ(s.enclosingBracket(at-1).open - 1) {
 		case js.IfToken, js.ForToken, js.WhileToken:
 			return true
 		}
@@ -310,7 +310,7 @@ func (s *script) bindFunction(at int32) {
 	if !js.IsIdentifier(s.typ(name)) || s.typ(name+1) != js.OpenParenToken {
 		return
 	}
-	body := s.around(name+1).close + 1
+	body := s.enclosingBracket(name+1).close + 1
 	if s.typ(body) != js.OpenBraceToken {
 		return
 	}
@@ -356,7 +356,7 @@ func (s *script) bindParams(at int32) {
 	if s.typ(i) != js.CloseParenToken {
 		return
 	}
-	open := s.around(i).open
+	open := s.enclosingBracket(i).open
 	n := int32(0)
 	for j := open + 1; j < i; j = s.skip(j, i) + 1 {
 		k := j

@@ -11,7 +11,7 @@ import (
 // token: {typeName: "pkg.Svc", methods: {x: {name, I, O, kind, idempotency}}}.
 func (x *scan) connectService(at int32) {
 	s := x.script
-	b := s.around(at)
+	b := s.enclosingBracket(at)
 	if s.typ(at+1) != js.ColonToken || b.kind != '{' || b.fn {
 		return
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// spell gives a message's fields the names that its .proto file has: codegens
+// restoreSnakeCase gives a message's fields the names that its .proto file has: codegens
 // write foo_bar as fooBar. Where a name has what no foo_bar becomes, its author
 // writes fooBar, and all fields of the message stay as they are.
-func (m *message) spell() {
+func (m *message) restoreSnakeCase() {
 	kept := slices.ContainsFunc(m.fields, func(f *field) bool { return keepsCase(f.name) })
 	for _, f := range m.fields {
 		f.oneof = snake(f.oneof)

@@ -50,7 +50,7 @@ func (s *script) pathOf(at int32) string {
 			i--
 		}
 		if s.typ(i) == js.CloseParenToken {
-			i = s.around(i).open
+			i = s.enclosingBracket(i).open
 		}
 		for i--; s.typ(i) == js.FunctionToken || s.typ(i) == js.OpenParenToken || s.typ(i) == js.NotToken; i-- {
 		}
@@ -73,8 +73,8 @@ func (s *script) isInlined(br int32) bool {
 		s.typ(s.brs[br].close+1) != js.OpenParenToken
 }
 
-// namespaceAround returns the function or the inlined one around a bracket.
-func (s *script) namespaceAround(br int32) int32 {
+// enclosingNamespace returns the function or the inlined one around a bracket.
+func (s *script) enclosingNamespace(br int32) int32 {
 	for n := 0; br != 0 && !s.brs[br].fn && !s.isInlined(br) && n < maxNesting; n++ {
 		br = s.brs[br].parent
 	}
@@ -89,8 +89,8 @@ func (x *scan) protobufJS(list []*encoder) {
 		at := int32(i)
 		// values[valuesById[0] = "NAME"] = 0
 		if s.typ(int32(i)) == js.OpenBracketToken && js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.OpenBracketToken &&
-			s.typ(s.around(at+2).close+1) == js.EqToken && s.typ(s.around(at+2).close+2) == js.StringToken && s.typ(s.around(at).close+1) == js.EqToken {
-			body := s.namespaceAround(s.around(at).parent)
+			s.typ(s.enclosingBracket(at+2).close+1) == js.EqToken && s.typ(s.enclosingBracket(at+2).close+2) == js.StringToken && s.typ(s.enclosingBracket(at).close+1) == js.EqToken {
+			body := s.enclosingNamespace(s.enclosingBracket(at).parent)
 			if !enums[body] && s.pathOf(at) != "" {
 				enums[body] = true
 				x.staticEnum(body, at)
@@ -131,7 +131,7 @@ func (x *scan) protobufJS(list []*encoder) {
 			}
 			m.fields = append(m.fields, f)
 		}
-		m.spell()
+		m.restoreSnakeCase()
 		x.messages = append(x.messages, m)
 	}
 	known := map[string]bool{}
@@ -144,7 +144,7 @@ func (x *scan) protobufJS(list []*encoder) {
 			continue
 		}
 		full := s.pathOf(at)
-		if full == "" || known[full] || s.is(at, "encode") && (s.paramsOf(at+2) != 2 || !x.assignsBeside(at, "decode")) {
+		if full == "" || known[full] || s.is(at, "encode") && (s.paramsOf(at+2) != 2 || !x.assignsSibling(at, "decode")) {
 			continue
 		}
 		known[full] = true
@@ -176,16 +176,16 @@ func (s *script) paramsOf(at int32) int {
 	if s.typ(at) != js.OpenParenToken {
 		return -1
 	}
-	n, end := 0, s.around(at).close
+	n, end := 0, s.enclosingBracket(at).close
 	for i := at + 1; i < end; i = s.skip(i, end) + 1 {
 		n++
 	}
 	return n
 }
 
-// assignsBeside says whether a member of a name is assigned to what the member at
+// assignsSibling says whether a member of a name is assigned to what the member at
 // a token is: Foo.encode = …, Foo.decode = ….
-func (x *scan) assignsBeside(at int32, name string) bool {
+func (x *scan) assignsSibling(at int32, name string) bool {
 	s := x.script
 	b := s.brs[s.tok(at).br]
 	if !s.mayScan(s.tok(at).br) {
@@ -290,7 +290,7 @@ func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[
 	}
 	for _, at := range x.getters[body] {
 		call := s.callOf(at)
-		object := s.around(at)
+		object := s.enclosingBracket(at)
 		if call == nil || len(call.kids) < 2 || s.typ(object.open-1) != js.CommaToken || s.typ(object.open-2) != js.StringToken {
 			continue
 		}

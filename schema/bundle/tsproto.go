@@ -15,7 +15,7 @@ func (x *scan) tsProto(list []*encoder) {
 	var origins map[int32]origin
 	enums := map[int32]bool{}
 	for _, e := range list {
-		object := s.around(e.at)
+		object := s.enclosingBracket(e.at)
 		if object.kind != '{' || object.fn || s.typ(e.at-1) == js.DotToken {
 			continue
 		}
@@ -41,7 +41,7 @@ func (x *scan) tsProto(list []*encoder) {
 		seen[s.tok(e.at).br] = true
 	}
 	for _, at := range s.anchors[anchorEncode] { // of messages without fields
-		object := s.around(at)
+		object := s.enclosingBracket(at)
 		if seen[s.tok(at).br] || object.kind != '{' || object.fn || s.typ(at-1) == js.DotToken {
 			continue
 		}
@@ -83,11 +83,11 @@ func (x *scan) packageOfServices() {
 // tsProtoMessage reads one message.
 func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.script
-	ids, words := s.namesGiven(o.at)
+	ids, words := s.boundNames(o.at)
 	ids = append(ids, o.at)
 	full, known, written := x.tsProtoName(o, ids, words, origins)
 	m := &message{def: x.def(full, formTSProto, o.at, ids)}
-	m.local, _ = x.wordOf(ids, words, origins)
+	m.local, _ = x.exportedName(ids, words, origins)
 	m.whole = written
 	for _, f := range e.fields {
 		switch {
@@ -98,10 +98,10 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 		case f.ref != nil && f.ref.full == "":
 			f.ref.chain = ""
 		}
-		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
+		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.comparedWithUndefined(e, f.name)
 		m.fields = append(m.fields, f)
 	}
-	m.spell()
+	m.restoreSnakeCase()
 	if full == "" || strings.HasSuffix(full, ".") {
 		m.full, m.whole = m.full+x.inventedName(m), true
 		x.unresolved(m.full, o.at, "its name did not survive minification; it is one that was made up")
@@ -112,9 +112,9 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 	x.messages = append(x.messages, m)
 }
 
-// againstUndefined says whether a field is written if it is not undefined:
+// comparedWithUndefined says whether a field is written if it is not undefined:
 // what is written unless it is zero has no presence.
-func (x *scan) againstUndefined(e *encoder, name string) bool {
+func (x *scan) comparedWithUndefined(e *encoder, name string) bool {
 	s := x.script
 	if !s.mayScan(e.body) {
 		return false
@@ -146,7 +146,7 @@ func (x *scan) enumReader(o *node, name, oneof string) *node {
 		member, only = oneof, name
 	}
 	if len(fn.kids) == 0 {
-		if call := x.enumReaderIn(s.memberGiven(fn.body, member), only); call != nil {
+		if call := x.enumReaderIn(s.assignedMember(fn.body, member), only); call != nil {
 			return call
 		}
 	}
@@ -187,8 +187,8 @@ func (x *scan) enumReaderIn(v *node, only string) *node {
 	return nil
 }
 
-// memberGiven returns what a member of a name is given in a function: o.x = v.
-func (s *script) memberGiven(body int32, name string) *node {
+// assignedMember returns what a member of a name is given in a function: o.x = v.
+func (s *script) assignedMember(body int32, name string) *node {
 	if !s.mayScan(body) {
 		return nil
 	}
@@ -259,13 +259,13 @@ func (x *scan) foldEntries() {
 	}
 	words := map[string]string{}
 	for _, m := range x.messages {
-		if pkg, ok := beside(m.full, m.local); ok && m.form == formTSProto {
+		if pkg, ok := packageInName(m.full, m.local); ok && m.form == formTSProto {
 			words[dotted(pkg, m.local)] = m.full
 		}
 	}
 	for _, d := range x.defs() {
 		if d.form == formTSProto && !d.whole {
-			d.full = nestedName(inWord(d.full, words), names)
+			d.full = nestedName(unflatten(d.full, words), names)
 		}
 	}
 }

@@ -17,10 +17,10 @@ const unrecognized = "UNRECOGNIZED"
 func (x *scan) tsProtoEnums(origins map[int32]origin) {
 	s := x.script
 	for _, at := range s.anchors[anchorUnrecognized] {
-		own := s.around(at)
+		own := s.enclosingBracket(at)
 		if own.kind == '{' && !own.fn && s.typ(at+1) == js.ColonToken && (s.typ(at-1) == js.CommaToken || own.open == at-1) {
 			o := s.expr(own.open)
-			ids, words := s.namesGiven(own.open)
+			ids, words := s.boundNames(own.open)
 			x.tsProtoEnumNamed(own.open, s.numbersIn(o), append(ids, own.open), words, origins)
 			continue
 		}
@@ -37,9 +37,9 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 				continue
 			}
 			arg := s.expr(call + 1)
-			ids, words := s.namesIn(arg, 0)
+			ids, words := s.referencedNames(arg, 0)
 			// let E = function (E) { … }({})
-			more, further := s.namesGiven(s.functionAt(br))
+			more, further := s.boundNames(s.functionAt(br))
 			ids, words = append(ids, more...), append(words, further...)
 			x.tsProtoEnumNamed(own.open, s.membersIn(s.brs[br].open, s.brs[br].close), ids, words, origins)
 			break
@@ -54,15 +54,15 @@ func (s *script) functionAt(br int32) int32 {
 	if s.brs[br].kind != '{' || s.typ(at-1) != js.CloseParenToken {
 		return at
 	}
-	at = s.around(at-1).open - 1
+	at = s.enclosingBracket(at-1).open - 1
 	if s.typ(at) != js.FunctionToken {
 		at--
 	}
 	return at
 }
 
-// namesIn are the bindings and the members that an expression names.
-func (s *script) namesIn(n *node, depth int) (ids []int32, words []string) {
+// referencedNames are the bindings and the members that an expression names.
+func (s *script) referencedNames(n *node, depth int) (ids []int32, words []string) {
 	if n == nil || depth > maxSkew {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (s *script) namesIn(n *node, depth int) (ids []int32, words []string) {
 		return nil, nil
 	}
 	for _, k := range n.kids {
-		more, further := s.namesIn(k, depth+1)
+		more, further := s.referencedNames(k, depth+1)
 		ids, words = append(ids, more...), append(words, further...)
 	}
 	return ids, words
@@ -87,7 +87,7 @@ func (x *scan) tsProtoEnumNamed(at int32, values []enumValue, ids []int32, words
 	if len(values) == 0 {
 		return
 	}
-	word, pkg := x.wordOf(ids, words, origins)
+	word, pkg := x.exportedName(ids, words, origins)
 	if pkg == "" {
 		pkg = x.packageBefore(at)
 	}
@@ -133,7 +133,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 	if call.kind == nMember {
 		words = append(words, call.str)
 	}
-	word, pkg := x.wordOf(t.ids, words, origins)
+	word, pkg := x.exportedName(t.ids, words, origins)
 	if pkg == "" {
 		pkg = x.packageBefore(t.end.at)
 	}

@@ -37,9 +37,9 @@ func placeholder(kind, shape string) string {
 	return fmt.Sprintf("%s_%08x", kind, h.Sum32())
 }
 
-// namesGiven are the names that the value at a token is given: bindings of names,
+// boundNames are the names that the value at a token is given: bindings of names,
 // and the words of members, exports.Foo = Foo = {…}.
-func (s *script) namesGiven(at int32) (ids []int32, words []string) {
+func (s *script) boundNames(at int32) (ids []int32, words []string) {
 	for at--; s.typ(at) == js.EqToken && js.IsIdentifierName(s.typ(at-1)); at-- {
 		if s.typ(at-2) == js.DotToken {
 			words = append(words, s.text(at-1))
@@ -83,7 +83,7 @@ func (x *scan) origins() map[int32]origin {
 		if s.typ(int32(i)) != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
 			continue
 		}
-		x.exportClause(s.around(int32(i)+1), out)
+		x.exportClause(s.enclosingBracket(int32(i)+1), out)
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func (x *scan) exportClause(b bracket, out map[int32]origin) {
 // whether that is known, and whether it is written out.
 func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int32]origin) (full string, known, written bool) {
 	s := x.script
-	word, pkg := x.wordOf(ids, words, origins)
+	word, pkg := x.exportedName(ids, words, origins)
 	for _, name := range []string{"$type", "typeUrl"} {
 		full, ok := s.str(o.get(name))
 		if full = strings.TrimPrefix(full, "/"); !ok || !validFull(full) {
@@ -152,9 +152,9 @@ func (s *script) minified() bool {
 	return bytes.Count(s.src, []byte("\n")) < len(s.src)/longLine
 }
 
-// wordOf returns the name by which a value is exported, or else what it is
+// exportedName returns the name by which a value is exported, or else what it is
 // called in its script, and the package beside it.
-func (x *scan) wordOf(ids []int32, words []string, origins map[int32]origin) (word, pkg string) {
+func (x *scan) exportedName(ids []int32, words []string, origins map[int32]origin) (word, pkg string) {
 	own := ""
 	for _, id := range ids {
 		if from := origins[id]; from.name != "" {
@@ -205,9 +205,9 @@ func nestedName(full string, names map[string]bool) string {
 	return out
 }
 
-// beside returns the package in which a word of a script is a full name: pkg for
+// packageInName returns the package in which a word of a script is a full name: pkg for
 // pkg.Foo3_6.Bar and Foo36_Bar.
-func beside(full, word string) (pkg string, ok bool) {
+func packageInName(full, word string) (pkg string, ok bool) {
 	for at := len(full); at > 0 && len(word) > 0; {
 		at = strings.LastIndexByte(full[:at], '.')
 		if folded(full[at+1:]) == folded(word) {
@@ -217,9 +217,9 @@ func beside(full, word string) (pkg string, ok bool) {
 	return "", false
 }
 
-// inWord writes pkg.Foo36_Bar as pkg.Foo3_6.Bar where pkg.Foo36 stands for
+// unflatten writes pkg.Foo36_Bar as pkg.Foo3_6.Bar where pkg.Foo36 stands for
 // pkg.Foo3_6.
-func inWord(full string, words map[string]string) string {
+func unflatten(full string, words map[string]string) string {
 	for at := strings.LastIndexByte(full, '_'); at > 0; at = strings.LastIndexByte(full[:at], '_') {
 		if outer := words[full[:at]]; outer != "" {
 			return outer + "." + full[at+1:]

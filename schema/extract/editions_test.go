@@ -49,6 +49,7 @@ service Kitchen { rpc Serve(stream Tray) returns (Tray); }
 // TestEditions reads a file of an edition as protobuf-es 2 ships it, and wants
 // the text to compile to the same descriptor.
 func TestEditions(t *testing.T) {
+	t.Parallel()
 	want := compiledText(t, map[string]string{"acme/editions/v1/editions.proto": editions})[0]
 	data, err := proto.Marshal(want)
 	if err != nil {

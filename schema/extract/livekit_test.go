@@ -13,6 +13,7 @@ import (
 // TestLiveKit holds two versions of a package's bundles against the package's
 // own reflection, and the first against its files as they are shipped.
 func TestLiveKit(t *testing.T) {
+	t.Parallel()
 	node := need.Node(t, "testdata/node")
 	need.Protoc(t)
 	modules := "testdata/node/node_modules"

@@ -59,6 +59,20 @@ func WholeFile(name string, mode os.FileMode, write func(io.Writer) error) error
 	return nil
 }
 
+// AppendFile adds data to the end of a file, which it makes, for the owner alone, if
+// there is none.
+func AppendFile(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, ForOwner)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return f.Close()
+}
+
 // written writes a file and closes it.
 func written(f *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriter(f)

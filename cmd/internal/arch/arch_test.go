@@ -208,6 +208,10 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
 		why:     "what a run of the program is knows no command",
 	},
+	"cmd/internal/render/capturetext": {
+		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch"},
+		why:     "prints what became of captures, by whatever format",
+	},
 	"cmd/internal/render": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
@@ -228,6 +232,10 @@ var table = map[string]row{
 	"captures/internal/samples": {
 		imports: []string{"captures", "captures/store", "decode/envelope"},
 		why:     "makes captures for tests of formats, and reads them",
+	},
+	"captures/formats": {
+		imports: []string{"captures", "captures/flow", "captures/har", "captures/jsonl", "captures/parquet", "captures/pcap", "captures/pcap/packet", "captures/pcapng", "captures/raw", "captures/transfer", "decode", "decode/envelope"},
+		why:     "the one place that knows all formats of other tools",
 	},
 	"captures/har":     {imports: []string{"captures/profile", "captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},

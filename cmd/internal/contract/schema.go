@@ -1,10 +1,13 @@
 package contract
 
 import (
+	"cmp"
+	"slices"
+
 	"unwire/schema/align"
-	"unwire/schema/bundle"
 	"unwire/schema/check"
 	"unwire/schema/compare"
+	"unwire/schema/extract"
 	"unwire/schema/match"
 	"unwire/schema/update"
 )
@@ -80,22 +83,32 @@ type SchemaExtraction struct {
 	Enums      int                 `json:"enums"`
 	Services   int                 `json:"services"`
 	Fields     int                 `json:"fields"`
-	Unresolved []UnresolvedElement `json:"unresolved"`
+	Unresolved []unresolvedElement `json:"unresolved"`
 }
 
-// UnresolvedElement is an element of shipped code whose definition is not complete.
-type UnresolvedElement struct {
+// NewSchemaExtraction counts what an input declares; set is made of it alone.
+func NewSchemaExtraction(src *extract.Source, set *extract.Set) *SchemaExtraction {
+	n := set.Count()
+	x := &SchemaExtraction{
+		Input: src.Input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
+		Unresolved: []unresolvedElement{},
+	}
+	for _, u := range slices.Concat(src.Unresolved, set.Unresolved) {
+		x.Unresolved = append(x.Unresolved, unresolvedElement{
+			u.Element, cmp.Or(u.Place.File, src.Input), u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason,
+		})
+	}
+	return x
+}
+
+// An unresolvedElement is an element of shipped code whose definition is not complete.
+type unresolvedElement struct {
 	Element string `json:"element"`
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 	Offset  int    `json:"offset"`
 	Reason  string `json:"reason"`
-}
-
-// NewUnresolvedElement returns an element with its place.
-func NewUnresolvedElement(u bundle.Unresolved) UnresolvedElement {
-	return UnresolvedElement{u.Element, u.Place.File, u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason}
 }
 
 // Definition is the text of a type, a service or a file.

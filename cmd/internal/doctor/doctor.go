@@ -16,9 +16,9 @@ import (
 type Status string
 
 const (
-	statusOK Status = "ok"
-	Warn     Status = "warn" // something will not work, or not as expected
-	Fail     Status = "fail" // recording will not work
+	statusOK   Status = "ok"
+	statusWarn Status = "warn" // something will not work, or not as expected
+	Fail       Status = "fail" // recording will not work
 )
 
 // A check is one thing that was looked at.
@@ -60,7 +60,7 @@ func (m Machine) Run(ctx context.Context) []check {
 func Worst(all []check) Status {
 	worst := statusOK
 	for _, c := range all {
-		if c.Status == Fail || c.Status == Warn && worst == statusOK {
+		if c.Status == Fail || c.Status == statusWarn && worst == statusOK {
 			worst = c.Status
 		}
 	}
@@ -68,7 +68,7 @@ func Worst(all []check) Status {
 }
 
 func ok(name, what string) []check         { return []check{{name, statusOK, what, ""}} }
-func warn(name, what, do string) []check   { return []check{{name, Warn, what, do}} }
+func warn(name, what, do string) []check   { return []check{{name, statusWarn, what, do}} }
 func failed(name, what, do string) []check { return []check{{name, Fail, what, do}} }
 
 // output runs a program that is found in PATH and returns the first line of

@@ -76,7 +76,7 @@ func TestTransparent(t *testing.T) {
 	m := machine(t, nil)
 	wants(t, m.transparent(t.Context()), "transparent capture", statusOK, "a network namespace of its own")
 	m.Transparent = func(context.Context) error { return errors.New("no user namespace") }
-	wants(t, m.transparent(t.Context()), "transparent capture", Warn, "no user namespace")
+	wants(t, m.transparent(t.Context()), "transparent capture", statusWarn, "no user namespace")
 }
 
 func TestCA(t *testing.T) {
@@ -96,8 +96,8 @@ func TestCA(t *testing.T) {
 		return later
 	}
 	wants(t, at(-48*time.Hour).ca(t.Context()), "CA", Fail, "clock")
-	wants(t, at(3*365*24*time.Hour-20*24*time.Hour).ca(t.Context()), "CA", Warn, "ends on")
-	wants(t, at(4*365*24*time.Hour).ca(t.Context()), "CA", Warn, "ended on")
+	wants(t, at(3*365*24*time.Hour-20*24*time.Hour).ca(t.Context()), "CA", statusWarn, "ends on")
+	wants(t, at(4*365*24*time.Hour).ca(t.Context()), "CA", statusWarn, "ended on")
 
 	key, cert := filepath.Join(m.CADir, keyFile), filepath.Join(m.CADir, certFile)
 	check := func(err error) {
@@ -118,7 +118,7 @@ func TestCA(t *testing.T) {
 	check(os.WriteFile(cert, data, 0o644))
 	wants(t, m.ca(t.Context()), "CA", Fail, "do not work together")
 	check(os.WriteFile(cert, []byte("nothing"), 0o644))
-	wants(t, m.ca(t.Context()), "CA", Warn, "holds no certificate")
+	wants(t, m.ca(t.Context()), "CA", statusWarn, "holds no certificate")
 }
 
 func TestVariables(t *testing.T) {
@@ -131,7 +131,7 @@ func TestVariables(t *testing.T) {
 		"SSL_CERT_FILE": there, "NODE_EXTRA_CA_CERTS": there + "-not",
 	})
 	proxies := m.proxyVariables(t.Context())
-	if len(proxies) != 2 || proxies[0].Status != Warn || !strings.Contains(proxies[0].What, "http://proxy.example:3128") || !strings.Contains(proxies[1].What, "127.0.0.0/8") {
+	if len(proxies) != 2 || proxies[0].Status != statusWarn || !strings.Contains(proxies[0].What, "http://proxy.example:3128") || !strings.Contains(proxies[1].What, "127.0.0.0/8") {
 		t.Errorf("%+v", proxies)
 	}
 	for _, c := range proxies {
@@ -160,9 +160,9 @@ func TestNode(t *testing.T) {
 		word   string
 	}{
 		{"", statusOK, "not installed"},
-		{"exit 3", Warn, "does not run"},
-		{"echo v16.20.0", Warn, "tested with Node 20"},
-		{"echo v22.1.0", Warn, "does not honour"},
+		{"exit 3", statusWarn, "does not run"},
+		{"echo v16.20.0", statusWarn, "tested with Node 20"},
+		{"echo v22.1.0", statusWarn, "does not honour"},
 		{`if [ "$1" = -p ]; then echo "${NODE_OPTIONS#--title=}"; else echo v22.1.0; fi`, statusOK, "v22.1.0"},
 	} {
 		dir := t.TempDir()
@@ -175,7 +175,7 @@ func TestNode(t *testing.T) {
 		all := m.node(t.Context())
 		wants(t, all, "Node", c.status, c.word)
 		if c.word == "v22.1.0" {
-			wants(t, all, "NODE_OPTIONS", Warn, "--require --title")
+			wants(t, all, "NODE_OPTIONS", statusWarn, "--require --title")
 		}
 	}
 }
@@ -183,11 +183,11 @@ func TestNode(t *testing.T) {
 func TestClockAndDisk(t *testing.T) {
 	m := machine(t, nil)
 	m.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	wants(t, m.clock(t.Context()), "clock", Warn, "1h0m0s off")
+	wants(t, m.clock(t.Context()), "clock", statusWarn, "1h0m0s off")
 	m.Now = func() time.Time { return time.Unix(0, 0) }
 	wants(t, m.clock(t.Context()), "clock", Fail, "set the clock")
 	m.Folder = filepath.Join(t.TempDir(), "missing")
-	wants(t, m.disk(t.Context()), "this folder", Warn, "cannot be written")
+	wants(t, m.disk(t.Context()), "this folder", statusWarn, "cannot be written")
 	if free, err := freeBytes(t.TempDir()); err != nil || free == 0 {
 		t.Errorf("%d bytes are free, %v", free, err)
 	}

@@ -42,3 +42,8 @@ func (c *Coverage) Add(ctx context.Context, capture *Capture, at Address, do fun
 
 // Report returns what was found.
 func (c *Coverage) Report() *check.Report { return c.checker.Report() }
+
+// Proposals returns the fields that were found and that the definitions lack.
+//
+// Errors: those of infer.Infer.
+func (c *Coverage) Proposals() ([]check.Proposal, error) { return c.checker.Proposals() }

@@ -18,7 +18,7 @@ import (
 // record appends unary calls of one method to a capture, each with a text.
 func record(t testing.TB, path string, texts ...string) {
 	t.Helper()
-	s, err := store.Create(path, store.Options{})
+	s, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

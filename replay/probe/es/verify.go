@@ -194,7 +194,7 @@ func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer
 	return nil
 }
 
-// findActual finds out what a server has in place of what it stumbled over.
+// findActual asks what the server has at the number of a claim that its parser refused.
 func (v *verifier) findActual(ctx context.Context, c *claim) error {
 	f, err := v.find(ctx, c)
 	if err != nil {

@@ -46,21 +46,6 @@ type Corpus struct {
 	Samples [][]byte
 }
 
-// DescriptorCorpus is the registered files' own descriptors, serialized: real
-// data of a real, recursive, 10-message schema.
-func DescriptorCorpus(t testing.TB) Corpus {
-	c := Corpus{Name: "descriptors", Truth: (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()}
-	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(protodesc.ToFileDescriptorProto(fd))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Samples = append(c.Samples, b)
-		return true
-	})
-	return c
-}
-
 // RandomCorpus is a random schema with random, lifelike values.
 func RandomCorpus(t testing.TB, seed uint64, samples int) Corpus {
 	r := NewRand(seed)

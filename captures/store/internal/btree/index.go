@@ -2,18 +2,18 @@ package btree
 
 import "slices"
 
-// An indexed chunk is what the index of chunks says of one.
+// An indexed chunk is an entry of the index: a chunk's sequence number and its row.
 type indexed struct{ seq, rowid int64 }
 
-// An item is a place in the index: an entry, or a page of them that is still to be read.
+// An item is an entry of the index, or a page of entries that is still to be read.
 type item struct {
 	page uint32 // 0 for an entry
 	indexed
 }
 
-// index reads what the index says of an exchange's chunks from a sequence number on, in
-// order, and whether that is all. It goes down the tree level by level, so that the
-// pages of one are read together.
+// index returns the entries of an exchange's chunks from a sequence number on, in order,
+// and whether these are all. It descends the tree level by level, so that all pages of a
+// level are fetched by one query.
 func (p *pager) index(root uint32, id, from int64) (list []indexed, all, ok bool) {
 	items := []item{{page: root}}
 	all = true
@@ -61,7 +61,8 @@ func (p *pager) index(root uint32, id, from int64) (list []indexed, all, ok bool
 	return nil, false, false
 }
 
-// firstEntry is the place of the first entry of an exchange from a sequence number on.
+// firstEntry returns the position in the page of the first entry of an exchange from a
+// sequence number on.
 func (p *treePage) firstEntry(id, from int64) (i int, ok bool) {
 	return p.find(func(cell []byte) (bool, bool) {
 		exchange, at, ok := parseIndexEntry(cell)
@@ -69,7 +70,7 @@ func (p *treePage) firstEntry(id, from int64) (i int, ok bool) {
 	})
 }
 
-// appendEntries appends what a leaf of the index has of an exchange.
+// appendEntries appends the entries that a leaf page of the index has of an exchange.
 func appendEntries(list []indexed, page *treePage, id, from int64) ([]indexed, bool) {
 	first, ok := page.firstEntry(id, from)
 	for i := first; ok && i < page.cells; i++ {
@@ -86,8 +87,8 @@ func appendEntries(list []indexed, page *treePage, id, from int64) ([]indexed, b
 	return list, ok
 }
 
-// appendItems appends what an inner page of the index has of an exchange, and the pages
-// that may have more.
+// appendItems appends the entries that an inner page of the index has of an exchange, and
+// the child pages that may have more.
 func appendItems(items []item, page *treePage, id, from int64) ([]item, bool) {
 	first, ok := page.firstEntry(id, from)
 	if !ok {

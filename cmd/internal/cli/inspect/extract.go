@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -242,7 +241,7 @@ func (e *extraction) addLabels(ctx context.Context, args []string) error {
 		lines = append(lines, more...)
 		count += n
 	}
-	if err := appendFile(e.labels, lines); err != nil {
+	if err := app.AppendFile(e.labels, lines); err != nil {
 		return err
 	}
 	e.Say("unwire: %d labels added to %s", count, e.labels)
@@ -261,17 +260,4 @@ func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int
 		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.At, l.Path), fmt.Sprintf("'unwire extract --top 99 %s %d' lists them", l.At.File, l.At.Exchange))
 	}
 	return lines, n, err
-}
-
-// appendFile adds data to the end of a file, which it makes if there is none.
-func appendFile(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return f.Close()
 }

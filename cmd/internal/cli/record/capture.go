@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
@@ -302,7 +303,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv 
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})
 		if err != nil {
-			return code, app.Fail(code, err, launchHint(err))
+			return code, app.Fail(code, err, capturetext.LaunchHint(err))
 		}
 		return code, nil
 	}
@@ -374,9 +375,9 @@ func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Record
 	case n == 0 && ran && f.transparent:
 		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
-		a.Say("unwire: hint: the command sent nothing through the proxy: %s", unreachedHint(rec.report))
+		a.Say("unwire: hint: the command sent nothing through the proxy: %s", capturetext.UnreachedHint(rec.report))
 	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
-		a.Say("unwire: hint: %s", partlyReachedHint(rec.report.Runtime))
+		a.Say("unwire: hint: %s", capturetext.PartlyReachedHint(rec.report.Runtime))
 	}
 }
 

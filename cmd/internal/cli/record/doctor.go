@@ -11,6 +11,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/doctor"
+	"unwire/cmd/internal/render/capturetext"
 )
 
 func doctorCommand(a *app.App) *cobra.Command {
@@ -37,19 +38,18 @@ func runDoctor(ctx context.Context, a *app.App, asJSON bool) error {
 	}
 	m := doctor.Machine{CADir: filepath.Join(dir, "ca"), Folder: ".", TempDir: os.TempDir(), Getenv: os.Getenv, Now: time.Now, Transparent: tryTransparent}
 	checks := m.Run(ctx)
-	var rows [][]string
-	for _, c := range checks {
+	list := make([]*contract.Check, len(checks))
+	for i, c := range checks {
+		list[i] = &contract.Check{Check: c.Name, Status: string(c.Status), What: c.What, Do: c.Do}
 		if !asJSON {
-			rows = append(rows, []string{statusWord(a, c.Status), c.Name, c.What, c.Do})
 			continue
 		}
-		err := a.Print(&contract.Check{Check: c.Name, Status: string(c.Status), What: c.What, Do: c.Do})
-		if err != nil {
+		if err := a.Print(list[i]); err != nil {
 			return err
 		}
 	}
 	if !asJSON {
-		if err := a.Out.Table([]string{"STATUS", "CHECK", "WHAT", "WHAT TO DO"}, rows); err != nil {
+		if err := capturetext.Checks(a.Out, list); err != nil {
 			return err
 		}
 	}
@@ -57,17 +57,4 @@ func runDoctor(ctx context.Context, a *app.App, asJSON bool) error {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nil
-}
-
-func statusWord(a *app.App, s doctor.Status) string {
-	if a.Out.TTY {
-		// A table's cells are cleaned of colours: capitals stand out instead.
-		switch s {
-		case doctor.Warn:
-			return "WARN"
-		case doctor.Fail:
-			return "FAIL"
-		}
-	}
-	return string(s)
 }

@@ -9,48 +9,32 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures/formats"
 	"unwire/captures/pcap"
-	"unwire/captures/pcap/packet"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/capturetext"
 )
-
-// An importer reads one foreign format.
-type importer struct {
-	name string
-	// whether a file that begins with head is of the format
-	sniff func(head []byte) bool
-	run   func(ctx context.Context, a *app.App, j importJob) error
-}
-
-// An importJob is a file to be imported into a capture.
-type importJob struct {
-	file   string
-	in     io.Reader // from its beginning; a file can be sought
-	store  *store.Store
-	keys   *pcap.KeyLog
-	asJSON bool
-}
-
-// importers are the formats, asked in this order.
-func importers() []importer {
-	return append([]importer{
-		{"pcap and pcapng", packet.Sniff, importPackets},
-	}, formatImporters()...)
-}
-
-// sniffBytes is how much of a file its format is told from.
-const sniffBytes = 4096
 
 const (
 	// bytes that wait for the disk: a file can wait, other than traffic
 	importQueue  = 16 << 20
 	importMemory = 192 << 20 // bytes from which on garbage is collected at once
 )
+
+// maxConnectionRows is how many connections a table lists; --json lists all.
+const maxConnectionRows = 10_000
+
+// An importJob is a file to be imported, and how.
+type importJob struct {
+	file   string
+	keys   *pcap.KeyLog
+	asJSON bool
+}
 
 func importCommand(a *app.App) *cobra.Command {
 	var out string
@@ -99,23 +83,63 @@ func importFile(ctx context.Context, a *app.App, j importJob, out string, keep b
 		return err
 	}
 	defer closeIn()
-	if in, head, err = inflate(in, head); err != nil {
+	input, err := formats.Open(in, head)
+	if errors.Is(err, formats.ErrUnknown) {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", j.file, err), "import reads "+formats.ImportNames())
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", j.file, err)
 	}
 	defer app.LimitMemory(importMemory)()
-	var names []string
-	for _, imp := range importers() {
-		names = append(names, imp.name)
-		if !imp.sniff(head) {
-			continue
+	return importInto(ctx, a, out, store.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *store.Store) error {
+		return j.run(ctx, a, input, store)
+	})
+}
+
+// run imports the file, and reports what became of it, also of what was read before an
+// error.
+func (j *importJob) run(ctx context.Context, a *app.App, input *formats.Input, store *store.Store) error {
+	var conns []pcap.Connection
+	var printErr error
+	done, err := input.Import(ctx, formats.ImportOptions{Store: store, Keys: j.keys, Connection: func(c pcap.Connection) {
+		switch {
+		case j.asJSON:
+			printErr = errors.Join(printErr, a.Print(contract.NewConnection(c)))
+		case len(conns) < maxConnectionRows:
+			conns = append(conns, c)
 		}
-		j.in = in
-		return importInto(ctx, a, out, store.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *store.Store) error {
-			j.store = store
-			return imp.run(ctx, a, j)
-		})
+	}})
+	name := j.file
+	if done.Report != nil {
+		name = app.InputName(j.file)
 	}
-	return app.Fail(app.ExitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
+	printErr = errors.Join(printErr, j.print(a, done, conns))
+	switch {
+	case done.Report != nil && printErr != nil:
+		return printErr
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case printErr == nil && done.Exchanges() == 0:
+		return app.Fail(app.ExitFinding, errors.New("no exchange could be read"), "")
+	}
+	return printErr
+}
+
+// print prints what became of an import, after its connections where these are JSON.
+func (j *importJob) print(a *app.App, done formats.Imported, conns []pcap.Connection) (err error) {
+	switch {
+	case done.Report != nil && j.asJSON:
+		return a.Print(contract.NewImported(*done.Report))
+	case done.Report != nil:
+		capturetext.ImportReport(a.Err, done.Report)
+		return nil
+	case j.asJSON:
+		err = a.Print(contract.NewImportedPackets(*done.Summary))
+	case len(conns) > 0:
+		err = capturetext.Connections(a.Out, conns)
+	}
+	a.Say("%s", capturetext.ImportSummary(*done.Summary))
+	return err
 }
 
 // importInto has run fill a new capture, which gets its name when all was read, or
@@ -142,8 +166,8 @@ func importInto(ctx context.Context, a *app.App, out string, o store.Options, ru
 // openForeign opens a file, or stdin for "-", and looks at its beginning.
 func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn func(), err error) {
 	if name == "-" {
-		r := bufio.NewReaderSize(a.Input, sniffBytes)
-		head, err = r.Peek(sniffBytes)
+		r := bufio.NewReaderSize(a.Input, formats.HeadBytes)
+		head, err = r.Peek(formats.HeadBytes)
 		if err == io.EOF {
 			err = nil
 		}
@@ -154,7 +178,7 @@ func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn fu
 		return nil, nil, nil, err
 	}
 	from := a.Interruptible(f)
-	head = make([]byte, sniffBytes)
+	head = make([]byte, formats.HeadBytes)
 	n, err := io.ReadFull(from, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
@@ -164,4 +188,16 @@ func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn fu
 		in = io.MultiReader(bytes.NewReader(head[:n]), from)
 	}
 	return in, head[:n], closeIn, nil
+}
+
+func readKeyLog(keys *pcap.KeyLog, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := keys.Read(f); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

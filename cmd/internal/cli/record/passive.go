@@ -3,12 +3,10 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"unwire/captures/pcap"
@@ -17,12 +15,8 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/leftover"
+	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm/launch"
-)
-
-const (
-	flushEvery = 500 * time.Millisecond
-	maxKeyLog  = 256 << 20 // bytes that are put into a secrets block
 )
 
 // capturePassive runs a command while its packets are recorded, and then makes
@@ -45,7 +39,7 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if err != nil {
 		return err
 	}
-	record, err := newPacketFile(dir.Path(leftover.Packets))
+	record, err := pcapng.CreateRecording(dir.Path(leftover.Packets))
 	if err != nil {
 		return err
 	}
@@ -60,17 +54,17 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	// Signals go to the command, and the recording ends when the command does.
 	childEnded := a.Signals.ChildRuns()
 	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
-		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.addPacket,
+		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.Packet,
 	})
 	childEnded()
 	if err != nil {
-		return app.Fail(code, err, launchHint(err))
+		return app.Fail(code, err, capturetext.LaunchHint(err))
 	}
-	failed := record.finish()
+	failed := record.Finish()
 	if failed != nil {
 		a.Say("unwire: %s recording of packets has stopped: %v", a.Err.Red("error:"), failed)
 	}
-	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.written), lostPackets(count))
+	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.Size), capturetext.LostPackets(count))
 	if err := keepPacketsOf(a, f.packets, record, keys); err != nil {
 		return err
 	}
@@ -84,17 +78,6 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 		return app.Fail(app.ExitInput, nil, "")
 	}
 	return nil
-}
-
-func lostPackets(n launch.Packets) string {
-	text := ""
-	if n.Dropped > 0 {
-		text += fmt.Sprintf("; %d more were lost: they came faster than they could be taken", n.Dropped)
-	}
-	if n.Cut > 0 {
-		text += fmt.Sprintf("; %d are cut short", n.Cut)
-	}
-	return text
 }
 
 // passiveKeyLog makes the file that the command writes its secrets to: the one
@@ -115,7 +98,7 @@ func passiveKeyLog(a *app.App, name string, dir *leftover.Folder) (string, error
 }
 
 // importRecorded makes exchanges of what was recorded.
-func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Options, record *packetFile, keyFile string, on launch.Runtime) error {
+func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Options, record *pcapng.Recording, keyFile string, on launch.Runtime) error {
 	keys := new(pcap.KeyLog)
 	if err := readKeyLog(keys, keyFile); err != nil {
 		return err
@@ -147,7 +130,7 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 		if name != "" {
 			name = " (" + name + ")"
 		}
-		for _, p := range problems(c) {
+		for _, p := range capturetext.Problems(c) {
 			a.Say("unwire: %s%s: %s", c.Server, name, p)
 		}
 	}
@@ -158,7 +141,7 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 	}
 	switch {
 	case noKey > 0:
-		a.Say("unwire: hint: %s", missingKeyHint(noKey, on))
+		a.Say("unwire: hint: %s", capturetext.MissingKeyHint(noKey, on))
 	case n == 0:
 		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
 	}
@@ -166,8 +149,9 @@ func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Opt
 }
 
 // importPassive makes exchanges of packets in a capture.
-func importPassive(ctx context.Context, a *app.App, out string, o store.Options, record *packetFile, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
-	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
+func importPassive(ctx context.Context, a *app.App, out string, o store.Options, record *pcapng.Recording, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
+	packets, err := record.Reader()
+	if err != nil {
 		return pcap.Summary{}, err
 	}
 	defer app.LimitMemory(importMemory)()
@@ -176,120 +160,14 @@ func importPassive(ctx context.Context, a *app.App, out string, o store.Options,
 	if err != nil {
 		return pcap.Summary{}, err
 	}
-	progress := &progressReader{r: record.file, size: record.written, say: a.Say, next: time.Now().Add(app.ProgressEvery)}
+	progress := &progressReader{r: packets, size: record.Size, say: a.Say, next: time.Now().Add(app.ProgressEvery)}
 	sum, err := pcap.Import(ctx, progress, pcap.Options{Store: store, Keys: keys, Source: "passive", Connection: each})
 	return sum, errors.Join(err, store.Close())
 }
 
-// missingKeyHint says what to do about connections whose keys the command did not write.
-func missingKeyHint(n int, on launch.Runtime) string {
-	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
-	switch on {
-	case launch.Go, launch.Static:
-		why = "a Go program does so only if it was written to (tls.Config.KeyLogWriter)"
-	case launch.NodeSEA, launch.Bun, launch.Deno, launch.Electron:
-		why = fmt.Sprintf("it runs on %s, which takes no NODE_OPTIONS", on)
-	case launch.Node:
-		why = "it clears NODE_OPTIONS for a Node that it starts, or that is another program's connection"
-	}
-	return fmt.Sprintf("the command wrote no key for %d of its connections: %s.\n"+
-		"'unwire capture -- CMD' or 'unwire capture --transparent -- CMD' stands in the middle instead,\nwhich needs no keys", n, why)
-}
-
-// A packetFile is what is recorded while a command runs: a pcapng file without
-// the secrets, which are known in the end only.
-type packetFile struct {
-	file    *os.File
-	begin   int64 // of the packets in it
-	written int64
-
-	mu     sync.Mutex
-	w      *pcapng.Writer
-	failed error
-	stop   chan struct{} // ends the flushing
-	ended  sync.WaitGroup
-}
-
-const passiveComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
-
-func newPacketFile(name string) (*packetFile, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	w, err := pcapng.NewWriter(f, passiveComment)
-	if err == nil {
-		err = w.Flush()
-	}
-	p := &packetFile{file: f, w: w, stop: make(chan struct{})}
-	if err == nil {
-		p.begin, err = f.Seek(0, io.SeekCurrent)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	stop := p.stop
-	p.ended.Go(func() { p.flushing(stop) })
-	return p, nil
-}
-
-// flushing writes from time to time what was added, so that little is lost if
-// the program is killed.
-func (p *packetFile) flushing(stop <-chan struct{}) {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			p.flush()
-		}
-	}
-}
-
-func (p *packetFile) flush() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failed == nil {
-		p.failed = p.w.Flush()
-	}
-}
-
-// addPacket writes a packet. After an error the command goes on, unrecorded.
-func (p *packetFile) addPacket(t time.Time, data []byte, length int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failed == nil {
-		p.failed = p.w.Packet(t, data, length)
-	}
-}
-
-// finish ends the recording of packets.
-func (p *packetFile) finish() error {
-	p.stopFlushing()
-	p.flush()
-	at, err := p.file.Seek(0, io.SeekCurrent)
-	p.written = at
-	return errors.Join(p.failed, err)
-}
-
-func (p *packetFile) stopFlushing() {
-	if p.stop != nil {
-		close(p.stop)
-		p.stop = nil
-	}
-	p.ended.Wait()
-}
-
-func (p *packetFile) Close() error {
-	p.stopFlushing()
-	return p.file.Close()
-}
-
 // keepPacketsOf is keepPackets with the name of a key log; without a name of
 // the packets it does nothing.
-func keepPacketsOf(a *app.App, name string, p *packetFile, keyFile string) error {
+func keepPacketsOf(a *app.App, name string, p *pcapng.Recording, keyFile string) error {
 	if name == "" {
 		return nil
 	}
@@ -303,27 +181,8 @@ func keepPacketsOf(a *app.App, name string, p *packetFile, keyFile string) error
 
 // keepPackets writes the packets to a file, with the secrets that open them
 // before them, as readers want it.
-func keepPackets(a *app.App, name string, p *packetFile, keyLog io.Reader) error {
-	keys, err := io.ReadAll(io.LimitReader(keyLog, maxKeyLog))
-	if err != nil {
-		return err
-	}
-	err = app.WholeFile(name, 0o600, func(out io.Writer) error {
-		w, err := pcapng.NewWriter(out, passiveComment)
-		if err != nil {
-			return err
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		if len(keys) > 0 {
-			if err := w.Secrets(keys); err != nil {
-				return err
-			}
-		}
-		_, err = io.Copy(out, io.NewSectionReader(p.file, p.begin, p.written-p.begin))
-		return err
-	})
+func keepPackets(a *app.App, name string, p *pcapng.Recording, keyLog io.Reader) error {
+	err := app.WholeFile(name, app.ForOwner, func(out io.Writer) error { return p.WriteWithSecrets(out, keyLog) })
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/captures/pcap"
+	"unwire/captures/pcapng"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/leftover"
@@ -18,8 +19,8 @@ import (
 
 // writeAbout says in a passive capture's folder how it was to be written, for
 // recoverLeftOver.
-func writeAbout(dir *leftover.Folder, f CaptureFlags, o store.Options, record *packetFile) error {
-	about := leftover.About{V: 1, Started: time.Now(), Begin: record.begin, KeepSecrets: o.KeepSecrets, MaxBody: o.MaxBody}
+func writeAbout(dir *leftover.Folder, f CaptureFlags, o store.Options, record *pcapng.Recording) error {
+	about := leftover.About{V: 1, Started: time.Now(), Begin: record.Begin, KeepSecrets: o.KeepSecrets, MaxBody: o.MaxBody}
 	for _, file := range []struct {
 		name string
 		to   *string
@@ -78,7 +79,7 @@ func recoverFolder(ctx context.Context, a *app.App, dir *leftover.Folder, out st
 		return fmt.Errorf("%s: %w", keyLog.Name(), err)
 	}
 
-	a.Say("unwire: reading the packets of a passive capture that was killed (%s, began %s)", app.ByteSize(record.written), about.Started.Local().Format(time.DateTime))
+	a.Say("unwire: reading the packets of a passive capture that was killed (%s, began %s)", app.ByteSize(record.Size), about.Started.Local().Format(time.DateTime))
 	stem := recoveredStem(about, out)
 	noKey := 0
 	sum, err := importPassive(ctx, a, stem+".uwc", a.IndexedWhenClosed(store.Options{KeepSecrets: about.KeepSecrets, MaxBody: about.MaxBody}), record, keys, func(c pcap.Connection) {
@@ -112,7 +113,7 @@ func recoverFolder(ctx context.Context, a *app.App, dir *leftover.Folder, out st
 }
 
 // openLeft opens the packets of a folder; nil if it has none.
-func openLeft(dir *leftover.Folder) (record *packetFile, about leftover.About, err error) {
+func openLeft(dir *leftover.Folder) (record *pcapng.Recording, about leftover.About, err error) {
 	about, err = dir.About()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, about, nil // killed before there was a packet
@@ -127,11 +128,8 @@ func openLeft(dir *leftover.Folder) (record *packetFile, about leftover.About, e
 	if err != nil {
 		return nil, about, err
 	}
-	info, err := file.Stat()
-	if err != nil || info.Size() <= about.Begin {
-		return nil, about, errors.Join(err, file.Close())
-	}
-	return &packetFile{file: file, begin: about.Begin, written: info.Size()}, about, nil
+	record, err = pcapng.OpenRecording(file, about.Begin)
+	return record, about, err
 }
 
 // openLeftKeys opens the key log that a killed capture had its command write.

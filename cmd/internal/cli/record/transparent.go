@@ -72,24 +72,6 @@ func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listen
 	return launch.RunTransparent(ctx, o, launch.Namespace{Init: []string{self, "namespace-init"}, Serve: serve})
 }
 
-// launchHint says what works where a command could not be run.
-func launchHint(err error) string {
-	var unsupported *launch.UnsupportedError
-	if !errors.As(err, &unsupported) {
-		return ""
-	}
-	if unsupported.Mode != "" {
-		return passiveHint
-	}
-	return "without --transparent, programs that honour HTTPS_PROXY and Node programs are captured;\n--reverse URL is for programs whose endpoint can be set"
-}
-
-// passiveHint says how packets are recorded where --passive cannot.
-const passiveHint = `record the packets with tcpdump or Wireshark while the command runs with
-SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then
-'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or without --passive, where the
-proxy stands in the middle`
-
 // tryTransparent runs a command that does nothing in a namespace.
 func tryTransparent(ctx context.Context) error {
 	self, err := os.Executable()

@@ -63,7 +63,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
-	damage := withCaptures(inputs, func(c *query.Capture, at query.Address) error {
+	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
 		return calls.AddCapture(ctx, at.File, c, at.Exchange, at.Part)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
@@ -79,7 +79,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 		return damage
 	}
 	if report.Pairs == 0 {
-		sayUnpaired(a, unpaired, true)
+		reportUnpaired(a, unpaired, true)
 		return app.Fail(app.ExitInput, fmt.Errorf("no call of %s is there in protobuf and in JSON", strings.Join(inputs, ", ")),
 			"'unwire replay F.uwc ID --codec json -o F2.uwc' sends one again in JSON; then name both captures")
 	}
@@ -97,7 +97,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	for _, s := range report.Differ {
 		a.Say("not the same data in both, so only what is unmistakable counts: %s", s)
 	}
-	sayUnpaired(a, unpaired, f.all)
+	reportUnpaired(a, unpaired, f.all)
 	a.Say("%s", schematext.AlignmentSummary(report))
 	return damage
 }
@@ -114,7 +114,7 @@ func writeDescriptorSet(r *align.Report, name string) error {
 	return app.WholeFile(name, app.ForOwner, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-func sayUnpaired(a *app.App, list []align.Unpaired, all bool) {
+func reportUnpaired(a *app.App, list []align.Unpaired, all bool) {
 	for _, u := range list {
 		if u.Why == "" && !all {
 			continue

@@ -22,10 +22,10 @@ func withCapture(input string, do func(c *query.Capture, at query.Address) error
 
 // withCaptures is withCapture for each input. Damage ends nothing, and is the error
 // after all of them.
-func withCaptures(inputs []string, do func(c *query.Capture, at query.Address) error) error {
+func withCaptures(inputs []string, do func(input string, c *query.Capture, at query.Address) error) error {
 	var damage error
 	for _, input := range inputs {
-		err := withCapture(input, do)
+		err := withCapture(input, func(c *query.Capture, at query.Address) error { return do(input, c, at) })
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
 		}

@@ -79,10 +79,14 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	if f.json && f.html == "-" {
 		return app.Usagef("--json and --html - both write to stdout")
 	}
-	report, exchanges, damage := CheckCaptures(ctx, a, defs, inputs)
-	if report == nil {
+	coverage := query.NewCoverage(defs, proto.Profile())
+	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
+		return coverage.Add(ctx, c, at, a.Remark)
+	})
+	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
 	}
+	report := coverage.Report()
 	for _, known := range allow {
 		report.Allow(known)
 	}
@@ -107,7 +111,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	case !report.Clean():
 		return app.Fail(app.ExitFinding, nil, "")
 	}
-	return nothingChecked(report, exchanges)
+	return nothingChecked(report, coverage.Exchanges)
 }
 
 // writeCheckPage writes a report as a page to a file, or to stdout for "-".
@@ -128,10 +132,7 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 	if err != nil {
 		return err
 	}
-	if name == "-" {
-		return page.Write(a.Out)
-	}
-	return app.WholeFile(name, app.ForOwner, page.Write)
+	return writeResult(a, name, app.ForOwner, page.Write)
 }
 
 // cleanFrames calls do with frames of a file, without their secrets.
@@ -188,17 +189,4 @@ func nothingChecked(r *check.Report, exchanges int) error {
 		why = fmt.Sprintf("%s without a message of an RPC", app.Counted(exchanges, "exchange"))
 	}
 	return app.Fail(app.ExitFinding, fmt.Errorf("nothing was checked: %s", why), hint)
-}
-
-// CheckCaptures checks the exchanges of captures against definitions, and counts
-// them. For a damaged capture it returns the report of what could be read and an error.
-func CheckCaptures(ctx context.Context, a *app.App, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
-	coverage := query.NewCoverage(defs, proto.Profile())
-	damage := withCaptures(inputs, func(c *query.Capture, at query.Address) error {
-		return coverage.Add(ctx, c, at, a.Remark)
-	})
-	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
-		return nil, coverage.Exchanges, damage
-	}
-	return coverage.Report(), coverage.Exchanges, damage
 }

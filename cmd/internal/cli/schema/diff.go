@@ -91,8 +91,8 @@ func checkChangesFormat(format string) error {
 func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f diffFlags) error {
 	reportOmitted(a, old)
 	reportOmitted(a, now)
-	sayUnread(a, old)
-	sayUnread(a, now)
+	reportUnread(a, old)
+	reportUnread(a, now)
 	changes, err := interrupt.Run(ctx, func() ([]compare.Change, error) { return compare.Diff(old, now), nil })
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 	if ours != nil && len(lines) > 0 {
 		a.Say("%s", schematext.OutdatedSummary(lines))
 	}
-	if err := notRead(slices.Concat(old.Faults, now.Faults)); err != nil {
+	if err := faultsError(slices.Concat(old.Faults, now.Faults)); err != nil {
 		return err
 	}
 	if len(lines) > 0 {
@@ -153,9 +153,9 @@ func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, 
 	return nil
 }
 
-// notRead is the error of a command that did its work without the files at which
+// faultsError is the error of a command that did its work without the files at which
 // unwire failed, nil where there are none.
-func notRead(faults []*extract.Fault) error {
+func faultsError(faults []*extract.Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
@@ -167,8 +167,8 @@ func notRead(faults []*extract.Fault) error {
 		"this is a fault of unwire; please report it with this place, and with the file if you may")
 }
 
-// sayUnread says which files of shipped code were not read.
-func sayUnread(a *app.App, s *schema.Schema) {
+// reportUnread reports which files of shipped code were not read.
+func reportUnread(a *app.App, s *schema.Schema) {
 	for _, err := range s.Unread {
 		a.Say("unwire: not read: %s", term.Clean(err.Error()))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render/schematext"
 	"unwire/schema"
 )
 
@@ -47,7 +48,7 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
 	}
-	progress, done := extractProgress(a)
+	progress, done := schematext.ExtractProgress(a.Err)
 	defer done()
 	var versions [2]*schema.Schema
 	for i, name := range []string{before, after} {
@@ -60,7 +61,7 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	f.proto = dir != app.NoDefinitions
 	var ours *schema.Schema
 	if f.proto {
-		s, err := (&lookFlags{proto: dir}).load(ctx)
+		s, err := (&definitionFlags{proto: dir}).load(ctx)
 		if err != nil {
 			return err
 		}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,7 +67,7 @@ unwire failed at a file: the file is listed, and the others are read.`,
 
 func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string) error {
 	x := extraction{App: a, extractFlags: f}
-	progress, done := extractProgress(a)
+	progress, done := schematext.ExtractProgress(a.Err)
 	defer done()
 	for _, input := range inputs {
 		src, err := extract.Read(ctx, input, progress)
@@ -88,7 +85,7 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	if err := printExtracted(a, x.lines, f.asJSON); err != nil {
 		return err
 	}
-	if err := notRead(x.faults); x.total == 0 && err != nil {
+	if err := faultsError(x.faults); x.total == 0 && err != nil {
 		return err
 	}
 	if x.total == 0 {
@@ -101,16 +98,16 @@ func runExtract(ctx context.Context, a *app.App, f extractFlags, inputs []string
 	}
 	if len(x.sources) > 1 {
 		for _, u := range set.Unresolved {
-			x.sayUnresolved(u)
+			x.reportUnresolved(u)
 		}
 	}
 	if err := writeExtracted(a, set, f); err != nil {
 		return err
 	}
-	return notRead(x.faults)
+	return faultsError(x.faults)
 }
 
-// A extraction is what was extracted from several inputs.
+// An extraction is what was extracted from several inputs.
 type extraction struct {
 	*app.App
 	extractFlags
@@ -129,23 +126,18 @@ func (x *extraction) addSource(ctx context.Context, src *extract.Source) error {
 	}
 	n := alone.Count()
 	x.total += n.Messages + n.Enums + n.Services + len(alone.Imports)
-	line := contract.SchemaExtraction{
-		Input: src.Input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
-		Unresolved: []contract.UnresolvedElement{},
-	}
+	x.sources, x.lines = append(x.sources, src), append(x.lines, *contract.NewSchemaExtraction(src, alone))
 	for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
 		if u.Place.File == "" {
 			u.Place.File = src.Input
 		}
-		line.Unresolved = append(line.Unresolved, contract.NewUnresolvedElement(u))
-		x.sayUnresolved(u)
+		x.reportUnresolved(u)
 	}
-	x.sources, x.lines = append(x.sources, src), append(x.lines, line)
 	return nil
 }
 
-// sayUnresolved says what could not be resolved, unless it is said in JSON.
-func (x *extraction) sayUnresolved(u bundle.Unresolved) {
+// reportUnresolved reports an element that is not complete, unless the output is JSON, which has it.
+func (x *extraction) reportUnresolved(u bundle.Unresolved) {
 	if !x.asJSON {
 		x.Say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 	}
@@ -194,16 +186,5 @@ func writeExtracted(a *app.App, set *extract.Set, f extractFlags) error {
 	if f.out == "" {
 		return nil
 	}
-	text := set.Print()
-	for _, name := range slices.Sorted(maps.Keys(text)) {
-		file := filepath.Join(f.out, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return err
-		}
-		if err := app.WholeFile(file, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text[name]); return err }); err != nil {
-			return err
-		}
-		a.Say("%s", file)
-	}
-	return nil
+	return writeFolder(a, f.out, set.Print())
 }

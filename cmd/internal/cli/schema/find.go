@@ -15,7 +15,7 @@ import (
 )
 
 func findCommand(a *app.App) *cobra.Command {
-	var f lookFlags
+	var f definitionFlags
 	var top int
 	cmd := &cobra.Command{
 		Use:   "find WORD…",
@@ -40,7 +40,7 @@ The exit status is 1 where nothing is found.`,
 	return cmd
 }
 
-func runFind(ctx context.Context, a *app.App, f lookFlags, query string, top int) error {
+func runFind(ctx context.Context, a *app.App, f definitionFlags, query string, top int) error {
 	s, err := f.load(ctx)
 	if err != nil {
 		return err

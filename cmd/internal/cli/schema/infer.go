@@ -5,10 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,10 +16,8 @@ import (
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/decode/kind"
 	"unwire/proto"
-	"unwire/schema/check"
 	"unwire/schema/infer"
 )
 
@@ -86,11 +80,11 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if f.evidence == "-" && f.out == "-" {
 		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
 	}
-	g := newEvidenceInputs(a, root, f.raw)
-	g.named = f.root != ""
 	if f.into != "" {
-		return inferInto(ctx, a, g, f, inputs)
+		return inferInto(ctx, a, f, inputs)
 	}
+	g := newInferInputs(a, root, f.raw)
+	g.named = f.root != ""
 	reading := g.gather(ctx, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
@@ -99,19 +93,19 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
-	in, err := infer.Infer(g.total, opts)
+	in, err := infer.Infer(g.inference.Evidence, opts)
 	if err != nil {
 		return err
 	}
-	if len(in.Files) == 0 || reading != nil && len(g.total.Roots()) == 0 {
+	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {
 		return cmp.Or(reading, g.nothingInferred())
 	}
 	if err := writeEvidence(a, in, f.evidence); err != nil {
 		return err
 	}
-	g.sayOthers()
-	sayLeftOut(a, in)
-	sayMixtures(a, in, f.raw)
+	g.reportJSONCalls()
+	reportLeftOut(a, in)
+	reportMixtures(a, in, f.raw)
 	if f.evidence != "-" || f.out != "" {
 		err = writeInferred(a, in, f.out)
 	}
@@ -120,17 +114,14 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 
 // writeEvidence writes how sure each field is to a file, or to stdout for "-".
 func writeEvidence(a *app.App, in *infer.Inferred, name string) error {
-	switch name {
-	case "":
+	if name == "" {
 		return nil
-	case "-":
-		return in.WriteEvidence(a.Out)
 	}
-	return app.WholeFile(name, app.ForAll, in.WriteEvidence)
+	return writeResult(a, name, app.ForAll, in.WriteEvidence)
 }
 
-// sayLeftOut says what the inference had no room for.
-func sayLeftOut(a *app.App, in *infer.Inferred) {
+// reportLeftOut reports what the inference left out at its limits.
+func reportLeftOut(a *app.App, in *infer.Inferred) {
 	if in.Truncated {
 		a.Say("unwire: some fields were left out: there were too many")
 	}
@@ -142,9 +133,9 @@ func sayLeftOut(a *app.App, in *infer.Inferred) {
 // maxMixtures bounds what is said of messages of several types.
 const maxMixtures = 10
 
-// sayMixtures says which messages seem to be of more than one type, where that is
+// reportMixtures reports which messages seem to be of more than one type, where that is
 // more likely than not; the definitions say it of the others too.
-func sayMixtures(a *app.App, in *infer.Inferred, raw bool) {
+func reportMixtures(a *app.App, in *infer.Inferred, raw bool) {
 	said := 0
 	for i := range in.Mixtures {
 		m := &in.Mixtures[i]
@@ -164,7 +155,7 @@ func sayMixtures(a *app.App, in *infer.Inferred, raw bool) {
 }
 
 // orInterrupted returns err unless what was read until then is to be written all
-// the same: after an interrupt, which it says, and of a damaged capture.
+// the same: after an interrupt, which it reports, and of a damaged capture.
 func orInterrupted(ctx context.Context, a *app.App, err error) error {
 	if errors.Is(err, captures.ErrDamaged) {
 		return nil
@@ -177,7 +168,7 @@ func orInterrupted(ctx context.Context, a *app.App, err error) error {
 }
 
 // inferInto writes what traffic adds to definitions.
-func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags, inputs []string) error {
+func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
 	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
 		return app.Usagef("--into is for captures: it goes with none of --raw, --package, --root and --evidence")
 	}
@@ -188,17 +179,12 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 	if err != nil {
 		return err
 	}
-	g.checker = check.NewChecker(defs, check.CheckOptions{
-		Profile: proto.Profile(),
-		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
-			return query.FrameAddress(g.file, ex, fr, part).String()
-		},
-	})
-	reading := g.gather(ctx, inputs)
+	coverage := query.NewCoverage(defs, proto.Profile())
+	reading := coverInputs(ctx, a, coverage, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
 	}
-	list, err := g.checker.Proposals()
+	list, err := coverage.Proposals()
 	if err != nil {
 		return err
 	}
@@ -211,16 +197,33 @@ func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags,
 		}
 		return nil
 	}
-	if f.out == "" || f.out == "-" {
-		err = write(a.Out)
-	} else {
-		err = app.WholeFile(f.out, app.ForAll, write)
-	}
-	if err != nil {
+	if err := writeResult(a, f.out, app.ForAll, write); err != nil {
 		return err
 	}
 	a.Say("%s that the definitions have not", app.Counted(len(list), "field"))
 	return reading
+}
+
+// coverInputs adds captures to a coverage.
+func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inputs []string) error {
+	defer app.CollectLess(app.InferMemory)()
+	for _, name := range inputs {
+		ev, err := readEvidenceFile(name)
+		if err != nil {
+			return err
+		}
+		if ev != nil {
+			return app.Usagef("--into needs the traffic itself: %s is evidence", name)
+		}
+	}
+	return gatherCaptures(inputs, func(name string, c *query.Capture, at query.Address) error {
+		before := coverage.Exchanges
+		err := coverage.Add(ctx, c, at, a.Remark)
+		if err == nil && coverage.Exchanges == before {
+			a.Say("unwire: warning: %s holds no exchanges", term.Clean(name))
+		}
+		return err
+	})
 }
 
 // expandLists replaces @LIST by the file names in it; @- is stdin.
@@ -257,15 +260,5 @@ func writeInferred(a *app.App, in *infer.Inferred, out string) error {
 		}
 		return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
-	for _, p := range slices.Sorted(maps.Keys(in.Files)) {
-		file := filepath.Join(out, filepath.FromSlash(p))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return err
-		}
-		if err := app.WholeFile(file, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, in.Files[p]); return err }); err != nil {
-			return err
-		}
-		a.Say("%s", file)
-	}
-	return nil
+	return writeFolder(a, out, in.Files)
 }

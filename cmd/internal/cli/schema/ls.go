@@ -15,7 +15,7 @@ import (
 )
 
 func lsCommand(a *app.App) *cobra.Command {
-	var f lookFlags
+	var f definitionFlags
 	var kind string
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
@@ -39,7 +39,7 @@ or a type, leaves out what does not begin with it.`,
 	return cmd
 }
 
-func runLs(ctx context.Context, a *app.App, f lookFlags, prefix, kind string) error {
+func runLs(ctx context.Context, a *app.App, f definitionFlags, prefix, kind string) error {
 	switch compare.ElementKind(kind) {
 	case "", compare.ServiceElement, compare.MethodElement, compare.MessageElement, compare.EnumElement:
 	default:

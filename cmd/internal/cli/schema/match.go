@@ -102,7 +102,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 		return damage
 	}
 	if ts.Empty() {
-		return sayNoTarget(a, ts, f.path)
+		return reportNoTarget(a, ts, f.path)
 	}
 	if ts.Full {
 		a.Say("unwire: only the first %d places are matched", match.MaxTargets)
@@ -129,7 +129,7 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 	return nil
 }
 
-// addFrames adds the frames of a capture or exchange, or the one that name says.
+// addFrames adds the frames of a capture or exchange, or the one that name is the address of.
 func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
 	return withCapture(name, func(c *query.Capture, at query.Address) error {
 		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
@@ -144,7 +144,7 @@ func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
 	})
 }
 
-func sayNoTarget(a *app.App, ts *match.Targets, path string) error {
+func reportNoTarget(a *app.App, ts *match.Targets, path string) error {
 	switch {
 	case path != "":
 		a.Say("no message at %s", path)

@@ -39,7 +39,7 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 	if err != nil {
 		return err
 	}
-	g := newEvidenceInputs(a, defaultRoot, true)
+	g := newInferInputs(a, defaultRoot, true)
 	for _, name := range inputs {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -50,19 +50,14 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 				err = fmt.Errorf("%s is no evidence of schema infer", app.InputName(name))
 			}
 		}
-		if err == nil {
-			err = g.merge(name, ev)
-		}
 		if err != nil {
 			return err
 		}
+		g.merge(name, ev)
 	}
-	in, err := infer.Infer(g.total, infer.Options{Package: pkg, Profile: proto.Profile()})
+	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: proto.Profile()})
 	if err != nil {
 		return err
 	}
-	if out == "" || out == "-" {
-		return in.WriteEvidence(a.Out)
-	}
-	return app.WholeFile(out, app.ForAll, in.WriteEvidence)
+	return writeResult(a, out, app.ForAll, in.WriteEvidence)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func printCommand(a *app.App) *cobra.Command {
-	var f lookFlags
+	var f definitionFlags
 	var deps bool
 	cmd := &cobra.Command{
 		Use:   "print TYPE|FILE",
@@ -34,7 +34,7 @@ simple one that only one type has. With --deps, what it refers to follows.`,
 	return cmd
 }
 
-func runPrint(ctx context.Context, a *app.App, f lookFlags, what string, deps bool) error {
+func runPrint(ctx context.Context, a *app.App, f definitionFlags, what string, deps bool) error {
 	s, err := f.load(ctx)
 	if err != nil {
 		return err

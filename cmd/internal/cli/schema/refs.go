@@ -16,7 +16,7 @@ import (
 )
 
 func refsCommand(a *app.App) *cobra.Command {
-	var f lookFlags
+	var f definitionFlags
 	var number int32
 	cmd := &cobra.Command{
 		Use:   "refs [TYPE]",
@@ -43,7 +43,7 @@ the fields of that number that are of the type.`,
 	return cmd
 }
 
-func runRefs(ctx context.Context, a *app.App, f lookFlags, what string, number int32) error {
+func runRefs(ctx context.Context, a *app.App, f definitionFlags, what string, number int32) error {
 	s, err := f.load(ctx)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func runUpdate(ctx context.Context, a *app.App, f updateFlags) error {
 		return err
 	}
 	for _, src := range sources {
-		if err := notRead(src.Faults); err != nil {
+		if err := faultsError(src.Faults); err != nil {
 			return err
 		}
 	}

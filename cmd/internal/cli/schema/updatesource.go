@@ -36,7 +36,7 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 		return src, nil
 	}
 	if src != nil && len(src.Faults) > 0 {
-		return nil, notRead(src.Faults)
+		return nil, faultsError(src.Faults)
 	}
 	if e, ok := errors.AsType[*source.FormError](err); ok {
 		return nil, app.Fail(app.ExitInput, err, formHint(e))

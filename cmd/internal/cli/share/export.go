@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,16 +12,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
-	"unwire/captures/har"
-	"unwire/captures/jsonl"
-	"unwire/captures/parquet"
-	"unwire/captures/pcapng"
-	"unwire/captures/raw"
+	"unwire/captures/formats"
 	"unwire/captures/redact"
 	"unwire/captures/store"
 	"unwire/captures/transfer"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render/capturetext"
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/proto"
@@ -34,27 +30,6 @@ type exportFlags struct {
 	keepHeaders        bool
 	asRecorded         bool
 	keepUnsearched     bool
-}
-
-// A typeFinder finds the message type of a call's frames.
-type typeFinder = func(decode.Call, captures.Direction) protoreflect.MessageDescriptor
-
-// An exporter is a format that captures are written in: to a stream or into a
-// folder. It returns what it did, in words.
-type exporter struct {
-	name   string
-	stream func(ctx context.Context, w io.Writer, src captures.Capture, find typeFinder) (string, error)
-	folder func(ctx context.Context, dir string, src captures.Capture, find typeFinder) (string, error)
-}
-
-func exporters(name string) []exporter {
-	return []exporter{
-		{name: "har", stream: exportHAR},
-		{name: "jsonl", stream: exportJSONL},
-		{name: "raw", folder: exportRaw},
-		{name: "parquet", folder: exportParquet},
-		{name: "pcapng", stream: exportPackets(name)},
-	}
 }
 
 func exportCommand(a *app.App) *cobra.Command {
@@ -96,12 +71,12 @@ out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.
 }
 
 func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
-	e, err := f.exporter(name)
+	e, err := f.exporter()
 	if err != nil {
 		return err
 	}
-	if e.folder != nil && (f.out == "" || f.out == "-") {
-		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.name), "name it with -o FOLDER")
+	if e.IsFolder() && (f.out == "" || f.out == "-") {
+		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.Name), "name it with -o FOLDER")
 	}
 	defs, err := app.LoadDefinitions(ctx, f.proto)
 	if err != nil {
@@ -120,14 +95,16 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	find := func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
-		return app.FrameType(defs, call, dir)
-	}
-	done, err := e.write(ctx, a.Out, f.out, src, find)
+	done, err := writeExport(ctx, a.Out, &e, f.out, src, formats.ExportOptions{
+		Creator: app.Version(), Name: name,
+		Type: func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+			return app.FrameType(defs, call, dir)
+		},
+	})
 	if err != nil {
-		return exportError(err)
+		return err
 	}
-	a.Say("unwire: %s", done)
+	a.Say("unwire: %s", capturetext.Exported(e.Name, f.out, done))
 	if view == nil {
 		return nil
 	}
@@ -166,96 +143,42 @@ func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.
 }
 
 // exporter is the format that --format or the name of -o says.
-func (f exportFlags) exporter(name string) (exporter, error) {
+func (f exportFlags) exporter() (formats.Exporter, error) {
 	format := f.format
 	if format == "" {
 		format = strings.TrimPrefix(filepath.Ext(f.out), ".")
 	}
 	var names []string
-	for _, e := range exporters(name) {
-		if e.name == format {
+	for _, e := range formats.Exporters() {
+		if e.Name == format {
 			return e, nil
 		}
-		names = append(names, e.name)
+		names = append(names, e.Name)
 	}
 	if f.format == "" {
-		return exporter{}, app.Fail(app.ExitUsage, errors.New("which format?"), "say --format "+strings.Join(names, "|"))
+		return formats.Exporter{}, app.Fail(app.ExitUsage, errors.New("which format?"), "say --format "+strings.Join(names, "|"))
 	}
-	return exporter{}, app.OneOf("--format", f.format, names...)
+	return formats.Exporter{}, app.OneOf("--format", f.format, names...)
 }
 
-// write writes to stdout, a file that is whole or not there, or a folder.
-func (e exporter) write(ctx context.Context, stdout io.Writer, out string, src captures.Capture, find typeFinder) (done string, err error) {
+// writeExport writes to stdout, a file that is whole or not there, or a folder.
+func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src captures.Capture, o formats.ExportOptions) (done formats.Exported, err error) {
 	switch {
-	case e.folder != nil:
-		return e.folder(ctx, out, src, find)
+	case e.IsFolder():
+		if err := e.CheckFolder(out); err != nil {
+			return done, app.Fail(app.ExitUsage, err, "name a folder that is new or empty")
+		}
+		err = app.WholeFolder(out, func(temp string) error {
+			done, err = e.WriteFolder(ctx, temp, src, o)
+			return err
+		})
+		return done, err
 	case out == "" || out == "-":
-		return e.stream(ctx, stdout, src, find)
+		return e.Write(ctx, stdout, src, o)
 	}
 	err = app.WholeFile(out, app.ForOwner, func(w io.Writer) error {
-		done, err = e.stream(ctx, w, src, find)
+		done, err = e.Write(ctx, w, src, o)
 		return err
 	})
 	return done, err
-}
-
-func exportError(err error) error {
-	if errors.Is(err, raw.ErrNotEmpty) {
-		return app.Fail(app.ExitUsage, err, "name a folder that is new or empty")
-	}
-	return err
-}
-
-func exportHAR(ctx context.Context, w io.Writer, src captures.Capture, find typeFinder) (string, error) {
-	done, err := har.Export(ctx, w, src, har.Options{Creator: app.Version(), Type: find})
-	said := app.Counted(done.Exchanges, "exchange") + " written"
-	if done.Omitted > 0 {
-		said += fmt.Sprintf(", %d of them without their bodies, which are too large for a HAR: --format jsonl has them", done.Omitted)
-	}
-	return said, err
-}
-
-func exportJSONL(ctx context.Context, w io.Writer, src captures.Capture, _ typeFinder) (string, error) {
-	n, err := jsonl.Export(ctx, w, src)
-	return app.Counted(n, "exchange") + " written", err
-}
-
-func exportPackets(name string) func(context.Context, io.Writer, captures.Capture, typeFinder) (string, error) {
-	return func(ctx context.Context, w io.Writer, src captures.Capture, _ typeFinder) (string, error) {
-		done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: name})
-		said := fmt.Sprintf("%s written as %s of %s, with the secrets that open them",
-			app.Counted(done.Exchanges, "exchange"), app.Counted(int(done.Packets), "packet"), app.Counted(done.Connections, "connection"))
-		if done.LeftOut > 0 {
-			said += fmt.Sprintf("; %d left out, which never reached the server or are tunnels", done.LeftOut)
-		}
-		if done.Reframed > 0 {
-			said += fmt.Sprintf("; %d bodies are sent in chunks, as they have not the length that their headers say", done.Reframed)
-		}
-		return said, err
-	}
-}
-
-func exportRaw(ctx context.Context, dir string, src captures.Capture, _ typeFinder) (string, error) {
-	var done raw.Written
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return "", fmt.Errorf("raw: %s %w", dir, raw.ErrNotEmpty)
-	}
-	err := app.WholeFolder(dir, func(temp string) (err error) {
-		done, err = raw.Export(ctx, temp, src)
-		return err
-	})
-	return fmt.Sprintf("%s of %s written to %s", app.Counted(done.Frames, "frame"), app.Counted(done.Exchanges, "exchange"), dir), err
-}
-
-func exportParquet(ctx context.Context, dir string, src captures.Capture, find typeFinder) (said string, err error) {
-	var done parquet.Written
-	err = app.WholeFolder(dir, func(temp string) error {
-		return app.WholeFile(filepath.Join(temp, "frames.parquet"), app.ForOwner, func(frames io.Writer) error {
-			return app.WholeFile(filepath.Join(temp, "fields.parquet"), app.ForOwner, func(fields io.Writer) error {
-				done, err = parquet.Export(ctx, frames, fields, src, parquet.Options{Type: find})
-				return err
-			})
-		})
-	})
-	return fmt.Sprintf("%s with %s of %s written to %s", app.Counted(done.Frames, "frame"), app.Counted(done.Fields, "field"), app.Counted(done.Exchanges, "exchange"), dir), err
 }

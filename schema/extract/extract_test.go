@@ -21,6 +21,7 @@ import (
 // TestCodegens generates code of the definitions in testdata/proto with every
 // codegen, bundles it in several forms, and wants back what protoc says.
 func TestCodegens(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("UNWIRE_BUNDLES")
 	if dir == "" {
 		dir = builtBundles(t)

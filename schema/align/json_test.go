@@ -11,6 +11,7 @@ import (
 // JSON that someone wrote may have 64-bit integers as numbers, floats as texts,
 // names as in the .proto and null for what is not set: all of it says the same.
 func TestJSONWrittenByHand(t *testing.T) {
+	t.Parallel()
 	var m []byte
 	varint := func(n protowire.Number, v uint64) {
 		m = protowire.AppendVarint(protowire.AppendTag(m, n, protowire.VarintType), v)

@@ -1,4 +1,4 @@
-package record
+package formats
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func TestInflate(t *testing.T) {
 	for name, file := range compressed(t, want) {
 		// A file can be read again, a pipe cannot.
 		in, head, err := inflate(bytes.NewReader(file), file[:8])
-		if err != nil || !bytes.HasPrefix(want, head) || len(head) != sniffBytes {
+		if err != nil || !bytes.HasPrefix(want, head) || len(head) != HeadBytes {
 			t.Fatalf("%s: %v, a head of %d bytes", name, err, len(head))
 		}
 		for range 2 {

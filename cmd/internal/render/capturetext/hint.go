@@ -1,10 +1,15 @@
-package record
+package capturetext
 
-import "unwire/mitm/launch"
+import (
+	"errors"
+	"fmt"
 
-// unreachedHint says why a command's traffic may not have come to the proxy, and
+	"unwire/mitm/launch"
+)
+
+// UnreachedHint says why a command's traffic may not have come to the proxy, and
 // which mode works for what it runs on.
-func unreachedHint(r launch.Report) string {
+func UnreachedHint(r launch.Report) string {
 	const (
 		others  = "\n'unwire capture --transparent -- CMD' captures any program (Linux)"
 		passive = ", and\n'unwire capture --passive -- CMD' one that trusts no other CA but logs its keys (Linux)"
@@ -29,11 +34,44 @@ func unreachedHint(r launch.Report) string {
 	return "it may not honour HTTPS_PROXY or\nNODE_OPTIONS" + others + passive + reverse
 }
 
-// partlyReachedHint says what a runtime sends past the proxy though some of its traffic came.
-func partlyReachedHint(r launch.Runtime) string {
+// PartlyReachedHint says what a runtime sends past the proxy though some of its traffic came.
+func PartlyReachedHint(r launch.Runtime) string {
 	what := "Deno's workers take no hook: what they sent is not recorded"
 	if r == launch.Bun {
 		what = "Bun's node:http2 and node:https ignore the proxy: only its fetch is recorded"
 	}
 	return what + "\n'unwire capture --transparent -- CMD' records all of it (Linux)"
 }
+
+// MissingKeyHint says what to do about connections whose keys the command did not write.
+func MissingKeyHint(n int, on launch.Runtime) string {
+	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
+	switch on {
+	case launch.Go, launch.Static:
+		why = "a Go program does so only if it was written to (tls.Config.KeyLogWriter)"
+	case launch.NodeSEA, launch.Bun, launch.Deno, launch.Electron:
+		why = fmt.Sprintf("it runs on %s, which takes no NODE_OPTIONS", on)
+	case launch.Node:
+		why = "it clears NODE_OPTIONS for a Node that it starts, or that is another program's connection"
+	}
+	return fmt.Sprintf("the command wrote no key for %d of its connections: %s.\n"+
+		"'unwire capture -- CMD' or 'unwire capture --transparent -- CMD' stands in the middle instead,\nwhich needs no keys", n, why)
+}
+
+// LaunchHint says what works where a command could not be run.
+func LaunchHint(err error) string {
+	var unsupported *launch.UnsupportedError
+	if !errors.As(err, &unsupported) {
+		return ""
+	}
+	if unsupported.Mode != "" {
+		return passiveHint
+	}
+	return "without --transparent, programs that honour HTTPS_PROXY and Node programs are captured;\n--reverse URL is for programs whose endpoint can be set"
+}
+
+// passiveHint says how packets are recorded where --passive cannot.
+const passiveHint = `record the packets with tcpdump or Wireshark while the command runs with
+SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then
+'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or without --passive, where the
+proxy stands in the middle`

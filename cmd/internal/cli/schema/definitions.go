@@ -15,19 +15,19 @@ import (
 	"unwire/schema/compare"
 )
 
-// lookFlags are what the commands that look around in definitions share.
-type lookFlags struct {
+// definitionFlags are the flags of the commands that list and search definitions.
+type definitionFlags struct {
 	proto string
 	json  bool
 }
 
-func (f *lookFlags) addTo(cmd *cobra.Command, json string) {
+func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 
 // load loads the definitions with their comments.
-func (f *lookFlags) load(ctx context.Context) (*schema.Schema, error) {
+func (f *definitionFlags) load(ctx context.Context) (*schema.Schema, error) {
 	switch f.proto {
 	case "":
 		s, err := schema.Load(ctx, proto.Files)
@@ -43,7 +43,7 @@ func (f *lookFlags) load(ctx context.Context) (*schema.Schema, error) {
 
 // complete offers the names of what the definitions hold: types and services,
 // and with files their paths.
-func (f *lookFlags) complete(files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (f *definitionFlags) complete(files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		s, err := f.load(cmd.Context())
 		if err != nil || len(args) > 0 {

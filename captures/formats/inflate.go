@@ -1,4 +1,4 @@
-package record
+package formats
 
 import (
 	"bufio"
@@ -39,7 +39,7 @@ func inflate(in io.Reader, head []byte) (io.Reader, []byte, error) {
 		return nil, nil, err
 	}
 
-	begin := make([]byte, sniffBytes)
+	begin := make([]byte, HeadBytes)
 	n, err := io.ReadFull(f, begin)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, nil, err

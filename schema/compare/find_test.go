@@ -69,6 +69,7 @@ func large(t testing.TB, n int) *schema.Schema {
 // TestLargeSchema: 3,000 messages of which a third lost their names are paired,
 // searched and listed at once.
 func TestLargeSchema(t *testing.T) {
+	t.Parallel()
 	s := large(t, 3000)
 	set := schematest.SetOf(s)
 	n := 0

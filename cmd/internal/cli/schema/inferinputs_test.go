@@ -42,15 +42,15 @@ func TestInterruptKeepsWhatWasRead(t *testing.T) {
 		names = append(names, name)
 	}
 	a := &app.App{Ctx: context.Background(), Input: strings.NewReader(""), Signals: new(app.SignalHandler), Out: term.New(io.Discard, "never"), Err: term.New(io.Discard, "never")}
-	g := newEvidenceInputs(a, "Root", true)
+	g := newInferInputs(a, "Root", true)
 	ctx := &countdown{Context: t.Context()}
 	ctx.left.Store(60)
 	if err := g.gather(ctx, names); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	m := g.total.Root("Root")
-	if m == nil || m.Samples < 10 || m.Samples >= files || m.Samples != g.added {
-		t.Fatalf("%+v, %d added", m, g.added)
+	m := g.inference.Evidence.Root("Root")
+	if m == nil || m.Samples < 10 || m.Samples >= files || m.Samples != g.messages {
+		t.Fatalf("%+v, %d added", m, g.messages)
 	}
 	if err := orInterrupted(ctx, a, context.Canceled); err != nil {
 		t.Errorf("%v: then nothing would be written", err)

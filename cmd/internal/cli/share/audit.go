@@ -1,0 +1,108 @@
+package share
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render/capturetext"
+	"unwire/decode/secret"
+)
+
+func auditCommand(a *app.App) *cobra.Command {
+	var f secretFlags
+	cmd := &cobra.Command{
+		Use:   "audit F.uwc…",
+		Short: "Report what looks like a secret in captures, without its value",
+		Long: `audit looks for secrets by the rules of recording, in headers, URLs and decoded
+frames, and in the protobuf fields that are known to hold some. It prints where
+they are and by which rule they were found, never what they are, and exits with
+status 1 if there is one. 'unwire redact' removes them, except those that audit
+reports as staying ("removable":false with --json).
+
+It also exits with status 1 if something could not be searched (rule not-searched):
+payloads of WebSockets, which are masked or compressed, bodies with an unknown
+Content-Encoding, and compressed data that is damaged or cut off.`,
+		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return app.Fail(app.ExitUsage, errors.New("unwire audit: missing argument F.uwc"), "usage: "+cmd.UseLine())
+			}
+			return audit(cmd.Context(), a, f, args)
+		},
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error {
+	rules, err := f.rules(ctx)
+	if err != nil {
+		return err
+	}
+	var list []capturetext.FileFindings
+	var all []secret.Finding
+	var damage error
+	for _, file := range files {
+		red, err := f.redactor()
+		if err != nil {
+			return err
+		}
+		found, err := auditFile(ctx, a, file, red, rules)
+		damage = errors.Join(damage, err)
+		if f.json {
+			for i := range found {
+				if err := a.Print(newFinding(file, &found[i])); err != nil {
+					return err
+				}
+			}
+		}
+		list = append(list, capturetext.FileFindings{File: file, Found: found})
+		all = append(all, found...)
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
+			break
+		}
+	}
+	if !f.json {
+		if err := capturetext.Findings(a.Out, list); err != nil {
+			return err
+		}
+	}
+	if damage != nil && len(all) == 0 {
+		return damage // nothing can be said of what was not read
+	}
+	capturetext.FindingCounts(a.Err, secret.Count(all))
+	switch {
+	case damage != nil:
+		return damage
+	case len(all) > 0:
+		return app.Fail(app.ExitFinding, nil, "")
+	}
+	return nil
+}
+
+func auditFile(ctx context.Context, a *app.App, file string, red *redact.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
+	store, err := app.OpenCapture(file)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	a.RemarkEmpty(ctx, store)
+	return secret.Audit(ctx, store.Store, red, rules)
+}
+
+// newFinding is the contract's object for a finding.
+func newFinding(file string, f *secret.Finding) *contract.Finding {
+	frame := ""
+	if f.Place == "frame" {
+		frame = query.FindingAddress(file, f).String()
+	}
+	return contract.NewFinding(file, frame, f)
+}

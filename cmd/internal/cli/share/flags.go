@@ -1,0 +1,96 @@
+package share
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures/redact"
+	"unwire/cmd/internal/app"
+	"unwire/decode/secret"
+	"unwire/proto"
+)
+
+// leastNamed is the shortest secret that can be named: shorter ones occur by chance.
+const leastNamed = 12
+
+// secretFlags say what is a secret besides what the rules know.
+type secretFlags struct {
+	env            []string
+	file, proto    string
+	json           bool
+	keepUnsearched bool // of redact
+}
+
+func (f *secretFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is a secret too")
+	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of further secrets, one a line, mode 0600")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files (default: the built-in ones; none: no definitions)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "JSON Lines")
+}
+
+// redactor has the default rules and the secrets that were named.
+func (f *secretFlags) redactor() (*redact.Redactor, error) {
+	var named []string
+	for _, name := range f.env {
+		v := os.Getenv(name)
+		if v == "" {
+			return nil, app.Fail(app.ExitCredentials, fmt.Errorf("--secret-env: $%s is not set", name), "")
+		}
+		if len(v) < leastNamed {
+			return nil, app.Usagef("--secret-env: $%s has less than %d bytes: it would be found by chance", name, leastNamed)
+		}
+		named = append(named, v)
+	}
+	if f.file != "" {
+		lines, err := readSecrets(f.file)
+		if err != nil {
+			return nil, app.Fail(app.ExitInput, fmt.Errorf("--secret-file: %w", err), "")
+		}
+		named = append(named, lines...)
+	}
+	return redact.New(redact.Options{Profile: proto.Profile(), Secrets: named}), nil
+}
+
+// readSecrets reads a secret a line. No error holds one.
+func readSecrets(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
+	}
+	var secrets []string
+	sc := bufio.NewScanner(f)
+	for n := 1; sc.Scan(); n++ {
+		line := strings.TrimSpace(sc.Text())
+		if line == "" {
+			continue
+		}
+		if len(line) < leastNamed {
+			return nil, fmt.Errorf("%s: line %d has less than %d bytes: it would be found by chance", path, n, leastNamed)
+		}
+		secrets = append(secrets, line)
+	}
+	return secrets, sc.Err()
+}
+
+// rules are those of the definitions.
+func (f *secretFlags) rules(ctx context.Context) (*secret.Rules, error) {
+	defs, err := app.LoadDefinitions(ctx, f.proto)
+	if err != nil {
+		return nil, err
+	}
+	return app.SecretRules(defs), nil
+}

@@ -1,0 +1,44 @@
+package query
+
+import (
+	"context"
+
+	"unwire/schema/infer"
+)
+
+// An Inference gathers evidence of captures that are added one after the other.
+type Inference struct {
+	// Evidence is of all that was added; others may merge evidence into it.
+	Evidence *infer.Evidence
+
+	// JSONCalls counts the calls whose messages are JSON, which are no evidence, and
+	// FirstJSONCall is the address of the first of them.
+	JSONCalls     int64
+	FirstJSONCall Address
+
+	// OnProgress, if set, is called with how much was read of all captures.
+	OnProgress func(infer.Progress)
+
+	// read is of the captures before.
+	read infer.Progress
+}
+
+// Add adds the exchanges of a capture that an address names, and returns what of them
+// could not be read.
+//
+// Errors: those of infer.Gather; what was read until then was added.
+func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]infer.Remark, error) {
+	before := g.read
+	all, err := infer.Gather(ctx, capture.Store, infer.GatherOptions{Exchange: at.Exchange, Part: at.Part, OnProgress: func(p infer.Progress) {
+		g.read = infer.Progress{Messages: before.Messages + p.Messages, Bytes: before.Bytes + p.Bytes}
+		if g.OnProgress != nil {
+			g.OnProgress(g.read)
+		}
+	}})
+	g.Evidence.Merge(all.Evidence)
+	if g.JSONCalls == 0 && all.JSONCalls > 0 {
+		g.FirstJSONCall = Address{File: at.File, Exchange: all.FirstJSONCall, Frame: -1}
+	}
+	g.JSONCalls += all.JSONCalls
+	return all.Remarks, err
+}

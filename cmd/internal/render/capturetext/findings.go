@@ -1,0 +1,73 @@
+package capturetext
+
+import (
+	"fmt"
+	"strconv"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/decode/secret"
+)
+
+// FileFindings are what an audit found in a file.
+type FileFindings struct {
+	File  string
+	Found []secret.Finding
+}
+
+// Findings writes a table of what an audit found; nothing where it found nothing.
+func Findings(out *term.Output, list []FileFindings) error {
+	var rows [][]string
+	for _, l := range list {
+		for i := range l.Found {
+			rows = append(rows, findingRow(l.File, &l.Found[i]))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return out.Table([]string{"RULE", "WHERE", "PLACE", "NAME", "PATH", "OFFSET", "LENGTH", "COUNT"}, rows)
+}
+
+func findingRow(file string, f *secret.Finding) []string {
+	place, path := f.Place, f.Path.String()
+	switch {
+	case f.Header != "":
+		place += " " + f.Header
+	case f.Place == "body":
+		place += " " + f.Dir.String()
+	}
+	if f.Encoding != "" {
+		path += " (" + f.Encoding + ")"
+	}
+	return []string{
+		string(f.Rule), query.FindingAddress(file, f).String(), place, f.Name, path,
+		strconv.Itoa(f.Off), strconv.Itoa(f.Len), strconv.Itoa(f.Count),
+	}
+}
+
+// FindingCounts writes, in words, how many secrets were found, what was not searched,
+// and what removes both.
+func FindingCounts(out *term.Output, c secret.Counts) {
+	if c.Values > 0 {
+		look, them := "look like secrets", "them"
+		if c.Values == 1 {
+			look, them = "looks like a secret", "it"
+		}
+		removes := "removes " + them
+		if c.Staying > 0 {
+			removes = fmt.Sprintf("cannot remove %d of them", c.Staying)
+		}
+		fmt.Fprintf(out, "unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
+	} else {
+		fmt.Fprintf(out, "unwire: nothing looks like a secret\n")
+	}
+	if c.Unsearched > 0 {
+		were := "1 place was"
+		if c.Unsearched > 1 {
+			were = fmt.Sprintf("%d places were", c.Unsearched)
+		}
+		fmt.Fprintf(out, "unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
+	}
+}

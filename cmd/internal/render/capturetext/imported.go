@@ -1,0 +1,80 @@
+package capturetext
+
+import (
+	"fmt"
+	"strconv"
+
+	"unwire/captures/pcap"
+	"unwire/captures/transfer"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+)
+
+// Connections writes a table with a line a connection, and one for each further thing that
+// could not be decoded.
+func Connections(out *term.Output, conns []pcap.Connection) error {
+	var rows [][]string
+	for _, c := range conns {
+		row := []string{
+			strconv.FormatInt(c.Number, 10), c.Client, c.Server, c.ServerName, c.TLS, c.Protocol,
+			strconv.Itoa(c.Exchanges), app.ByteSize(c.BytesUp), app.ByteSize(c.BytesDown), "",
+		}
+		for _, problem := range Problems(c) {
+			row[len(row)-1] = problem
+			rows = append(rows, row)
+			row = []string{row[0], "", "", "", "", "", "", "", "", ""}
+		}
+	}
+	return out.Table([]string{"CONN", "CLIENT", "SERVER", "NAME", "TLS", "PROTOCOL", "EXCHANGES", "BYTES↑", "BYTES↓", "NOT DECODED"}, rows)
+}
+
+// Problems says what of a connection could not be decoded; one empty text if
+// there is nothing.
+func Problems(c pcap.Connection) (list []string) {
+	for _, u := range c.Undecoded {
+		list = append(list, fmt.Sprintf("%s from %d: %s", u.Dir, u.Offset, u.Reason))
+	}
+	for _, g := range c.Gaps {
+		list = append(list, fmt.Sprintf("%s: %s lost at %d", g.Dir, app.Counted(g.Bytes, "byte"), g.Offset))
+	}
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
+}
+
+// ImportSummary is an import of packets in a line, and what was passed over.
+func ImportSummary(s pcap.Summary) string {
+	text := fmt.Sprintf("%s from %s, %s", app.Counted(s.Exchanges, "exchange"), app.Counted(s.Connections, "connection"), app.Counted(s.Packets, "packet"))
+	for _, p := range []struct {
+		n           int64
+		what, about string
+	}{
+		{s.Undecoded, "connection", " not fully decoded"},
+		{s.NotTCP, "packet", " not TCP"},
+		{s.QUIC, "datagram", " of QUIC (HTTP/3), which is not read"},
+		{s.Fragments, "IP fragment", " without the others"},
+		{s.OtherLink, "packet", " of another link type"},
+		{s.Cut, "packet", " cut short by the recorder"},
+	} {
+		if p.n > 0 {
+			text += "; " + app.Counted(p.n, p.what) + p.about
+		}
+	}
+	if s.Keys == 0 && s.Undecoded > 0 {
+		text += "; no TLS keys: give --keylog"
+	}
+	return text
+}
+
+// ImportReport writes, in words, what an import of a format of exchanges made of its
+// input.
+func ImportReport(out *term.Output, rep *transfer.Report) {
+	for _, p := range rep.Problems {
+		fmt.Fprintf(out, "unwire: %s\n", term.Clean(p))
+	}
+	if rep.More > 0 {
+		fmt.Fprintf(out, "unwire: and %d more\n", rep.More)
+	}
+	fmt.Fprintf(out, "unwire: %s imported, %s skipped\n", app.Counted(rep.Exchanges, "exchange"), app.Counted(rep.Skipped, "record"))
+}

@@ -1,0 +1,36 @@
+package schematext
+
+import (
+	"strings"
+	"testing"
+
+	"unwire/cmd/internal/term"
+	"unwire/schema/check"
+)
+
+func TestCheck(t *testing.T) {
+	r := &check.Report{
+		Frames: 3, Decoded: 2, Bytes: 3000, BytesExplained: 2999, FieldsSeen: 1,
+		Methods:        []check.MethodCoverage{{Service: "a.B", RPC: "C", Dir: "up", Frames: 3, Decoded: 2, Bytes: 3000, BytesExplained: 2999}},
+		Unknown:        []check.UnknownField{{Message: "a.M", Number: 7, Kind: "varint", P: 0.5, Seen: 2, Frames: []string{"f#1/up/0", "f#1/up/1", "f#2/up/0", "f#3/up/0"}}},
+		Contradicted:   []check.Contradiction{{Message: "a.M", Name: "a.M", Reason: "truncated", Seen: 1, Allowed: true}},
+		UnknownMethods: []check.UnknownMethod{{Service: "a.B", RPC: "D", Count: 1}},
+	}
+	var b strings.Builder
+	if err := Check(term.New(&b, "never"), r); err != nil {
+		t.Fatal(err)
+	}
+	const want = "METHOD\tDIR\tTYPE\tDECODED\tBYTES EXPLAINED\n" +
+		"a.B/C\t↑\t(unknown method)\t2 of 3\t99.9 %\n\n" +
+		"FINDING\tMESSAGE\tFIELD\tWHAT\tSEEN\tFRAMES\n" +
+		"unknown\ta.M\t7\tvarint (p 0.50)\t2\tf#1/up/0 f#1/up/1 f#2/up/0 …\n" +
+		"(known) contradicted\ta.M\ta.M\ttruncated\t1\t\n" +
+		"unknown method\ta.B\tD\t\t1\t\n"
+	if b.String() != want {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+	const summary = "2 of 3 frames decoded, 99.9 % of 3000 bytes explained; 1 field seen, 0 never seen; 1 unknown, 1 contradicted, 1 unknown method; 1 of these known"
+	if s := CheckSummary(r); s != summary {
+		t.Errorf("%s\nwant\n%s", s, summary)
+	}
+}

@@ -1,0 +1,49 @@
+package schematext
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"unwire/cmd/internal/term"
+	"unwire/schema/extract"
+)
+
+const (
+	// progressEvery is how often a line of progress is drawn.
+	progressEvery = 100 * time.Millisecond
+
+	// progressWidth is how many characters of progress are drawn, so that it stays
+	// on one line.
+	progressWidth = 78
+)
+
+// ExtractProgress returns what draws how far an extraction is, and what wipes it out
+// again. Off a terminal nothing is drawn.
+func ExtractProgress(out *term.Output) (draw func(extract.Progress), done func()) {
+	if !out.TTY {
+		return nil, func() {}
+	}
+	next, drawn := time.Now().Add(progressEvery), false
+	draw = func(p extract.Progress) {
+		now := time.Now()
+		if now.Before(next) {
+			return
+		}
+		next, drawn = now.Add(progressEvery), true
+		line := filepath.Base(p.File)
+		if p.Size > 0 {
+			line += fmt.Sprintf(" %3d %% of %d MB", 100*p.Read/p.Size, (p.Size+999_999)/1_000_000)
+		}
+		if p.Member != "" {
+			line += "  " + p.Member
+		}
+		fmt.Fprintf(out, "\r\x1b[K%.*s", progressWidth, term.Clean(line))
+	}
+	return draw, func() {
+		if drawn {
+			fmt.Fprint(out, "\r\x1b[K")
+			drawn = false
+		}
+	}
+}
