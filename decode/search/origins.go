@@ -10,9 +10,9 @@ import (
 	"unwire/decode/wire"
 )
 
-// Origins returns the servers that a message names: strings that are a URL
+// origins returns the servers that a message names: strings that are a URL
 // without a path, in full. A link to a page has one.
-func Origins(f *decode.Frame) []*url.URL {
+func origins(f *decode.Frame) []*url.URL {
 	var out []*url.URL
 	visit := func(s string) {
 		if !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") {

@@ -17,7 +17,7 @@ func TestOrigins(t *testing.T) {
 		"protobuf": {Frame: envelope.Frame{Data: proto}, Tree: wire.Parse(proto, wire.Options{})},
 		"JSON":     {Frame: envelope.Frame{Data: json}},
 	} {
-		got := Origins(f)
+		got := origins(f)
 		if len(got) != 1 || got[0].Host != "api.test:8443" {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -120,6 +120,13 @@ func (r *Report) Clean() bool {
 	return r.AllowedFindings() == len(r.Unknown)+len(r.Contradicted)+len(r.UnknownMethods)
 }
 
+// Compared reports whether at least one message that is not empty was compared with the
+// definitions.
+func (r *Report) Compared() bool {
+	return r.DetailsDecoded > 0 || len(r.Unknown)+len(r.Contradicted) > 0 ||
+		slices.ContainsFunc(r.Methods, func(m MethodCoverage) bool { return m.Type != "" && m.Decoded > 0 && m.Bytes > 0 })
+}
+
 // AllowedFindings counts the findings that Allow has marked.
 func (r *Report) AllowedFindings() (n int) {
 	count := func(allowed bool) {

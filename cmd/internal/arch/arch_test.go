@@ -176,7 +176,7 @@ var table = map[string]row{
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
-	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
+	"replay/probe/names":  {imports: []string{"decode/jsontree", "replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms, and from JSON"},
 	"replay/probe/oracle": {
 		imports: []string{"captures", "decode", "replay", "schema", "replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"}, tests: []string{"decode/envelope", "replay/internal/nodetest", "replay/probe/testdata/", "schema/infer"},
 		why: "the one place that knows all oracles; tests ask servers",

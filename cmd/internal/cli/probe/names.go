@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"unwire/cmd/internal/app"
 	schemacmd "unwire/cmd/internal/cli/schema"
 	"unwire/decode"
-	"unwire/decode/jsontree"
 	"unwire/replay/probe"
 	"unwire/replay/probe/names"
 	"unwire/schema"
@@ -117,37 +115,12 @@ func wordsOf(a *app.App, file string) ([]string, error) {
 
 // namesOfCapture are the keys of all JSON in a capture.
 func namesOfCapture(ctx context.Context, file string) ([]string, error) {
-	seen := map[string]bool{}
+	var keys names.Keys
 	err := app.EachExchange(ctx, file, func(ex *decode.Exchange, _ bool) error {
 		for i := range ex.Frames {
-			keysOf(ex.Frames[i].Data, seen)
+			keys.AddJSON(ex.Frames[i].Data)
 		}
 		return nil
 	})
-	names := []string{}
-	for name := range seen {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, err
-}
-
-// maxKeys bounds the keys that a capture's JSON is asked for.
-const maxKeys = 100_000
-
-// keysOf enters the keys of a JSON object or array; any other data is skipped.
-func keysOf(data []byte, seen map[string]bool) {
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 || data[0] != '{' && data[0] != '[' {
-		return
-	}
-	root, err := jsontree.Parse(data)
-	if err != nil {
-		return
-	}
-	for v := range root.All() {
-		if off, end := v.NameSpan(); off < end && len(seen) < maxKeys {
-			seen[v.Name()] = true
-		}
-	}
+	return keys.Sorted(), err
 }

@@ -2,9 +2,6 @@ package record
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,18 +9,11 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/decode"
 	"unwire/decode/search"
 	"unwire/proto"
 )
 
-const (
-	watchEvery = 300 * time.Millisecond
-	// maxWatched bounds the bytes of an answer that is looked into.
-	maxWatched = 1 << 20
-	// maxEndpoints bounds the endpoints that are known.
-	maxEndpoints = 64
-)
+const watchEvery = 300 * time.Millisecond
 
 // An endpointWatch looks in a server's unary answers for servers that are not
 // captured: a client that is handed one goes there, past the recording.
@@ -32,8 +22,7 @@ type endpointWatch struct {
 	json  bool
 	began time.Time
 
-	mu    sync.Mutex
-	known map[string]bool // host:port that is captured, or was told of
+	endpoints *search.Endpoints
 }
 
 // watchEndpoints watches a reverse recording; nil for any other.
@@ -41,16 +30,11 @@ func watchEndpoints(a *app.App, rec *Recorder, f CaptureFlags) *endpointWatch {
 	if f.reverse == "" {
 		return nil
 	}
-	w := &endpointWatch{app: a, json: f.json, began: time.Now(), known: map[string]bool{rec.Addr: true}}
-	for _, s := range append([]string{f.reverse}, f.also...) {
-		if u, err := url.Parse(s); err == nil {
-			w.known[hostPort(u)] = true
-		}
-	}
+	captured := append([]string{"http://" + rec.Addr, f.reverse}, f.also...)
 	for _, l := range rec.reverse {
-		w.known[l.addr] = true
+		captured = append(captured, "http://"+l.addr)
 	}
-	return w
+	return &endpointWatch{app: a, json: f.json, began: time.Now(), endpoints: search.NewEndpoints(captured...)}
 }
 
 // start tells of endpoints as they are named, until it is stopped or store is closed.
@@ -102,30 +86,12 @@ func (w *endpointWatch) finishFile(ctx context.Context, file string) {
 	}
 }
 
+// look reports the servers that an exchange names.
 func (w *endpointWatch) look(ctx context.Context, store *store.Store, ex *captures.Exchange) {
-	if ex.Started.Before(w.began) || ex.Status != http.StatusOK || decode.Classify(ex).Protocol != decode.ConnectUnary {
+	if ex.Started.Before(w.began) {
 		return
 	}
-	d, err := decode.Decode(ctx, store, ex.ID, decode.Options{})
-	if err != nil {
-		return
-	}
-	for i := range d.Frames {
-		if f := &d.Frames[i]; f.Dir == captures.Down && len(f.Data) <= maxWatched {
-			w.report(ex, search.Origins(f))
-		}
-	}
-}
-
-func (w *endpointWatch) report(ex *captures.Exchange, endpoints []*url.URL) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, u := range endpoints {
-		key := hostPort(u)
-		if w.known[key] || len(w.known) >= maxEndpoints {
-			continue
-		}
-		w.known[key] = true
+	for _, u := range w.endpoints.In(ctx, store, ex) {
 		origin := u.Scheme + "://" + u.Host
 		if w.json {
 			_ = w.app.Print(&contract.Uncaptured{Event: "uncaptured", URL: origin, Exchange: ex.ID})
@@ -133,13 +99,4 @@ func (w *endpointWatch) report(ex *captures.Exchange, endpoints []*url.URL) {
 		}
 		w.app.Say("unwire: hint: in exchange %d the server names %s, which is not captured: add --also %s", ex.ID, origin, origin)
 	}
-}
-
-// hostPort is where a URL's server is.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{true: "443", false: "80"}[u.Scheme == "https"]
-	}
-	return strings.ToLower(u.Hostname()) + ":" + port
 }

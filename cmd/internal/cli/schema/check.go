@@ -165,18 +165,10 @@ func readAllowance(a *app.App, name string) (*check.Allowance, error) {
 // a check in a pipeline must not pass because the recording failed. It is nil where
 // at least one was.
 func nothingChecked(r *check.Report, exchanges int) error {
-	if r.DetailsDecoded > 0 || len(r.Unknown)+len(r.Contradicted) > 0 {
+	if r.Compared() {
 		return nil
 	}
-	known := false
-	for _, m := range r.Methods {
-		if m.Type == "" {
-			continue
-		}
-		if known = true; m.Decoded > 0 && m.Bytes > 0 {
-			return nil
-		}
-	}
+	known := slices.ContainsFunc(r.Methods, func(m check.MethodCoverage) bool { return m.Type != "" })
 	why, hint := "the input holds no exchanges", "'unwire ls F.uwc' lists what was recorded"
 	switch {
 	case known && r.Bytes > 0:

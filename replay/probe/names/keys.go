@@ -1,0 +1,44 @@
+package names
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"unwire/decode/jsontree"
+)
+
+// maxKeys bounds the keys that Keys collects.
+const maxKeys = 100_000
+
+// Keys are the names of members that occur in JSON. The zero value has none.
+type Keys struct{ seen map[string]bool }
+
+// AddJSON adds the names in an object or array; any other data is skipped.
+//
+// Limits: 100,000 names.
+func (k *Keys) AddJSON(data []byte) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || data[0] != '{' && data[0] != '[' {
+		return
+	}
+	root, err := jsontree.Parse(data)
+	if err != nil {
+		return
+	}
+	if k.seen == nil {
+		k.seen = map[string]bool{}
+	}
+	for v := range root.All() {
+		if off, end := v.NameSpan(); off < end && len(k.seen) < maxKeys {
+			k.seen[v.Name()] = true
+		}
+	}
+}
+
+// Sorted returns the names in their order.
+func (k *Keys) Sorted() []string {
+	names := slices.AppendSeq([]string{}, maps.Keys(k.seen))
+	slices.Sort(names)
+	return names
+}
