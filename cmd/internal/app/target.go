@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"time"
 
 	"unwire/captures/store"
 	"unwire/proto"
@@ -90,14 +89,4 @@ func OpenJournal(path string, resume bool) (*os.File, error) {
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
-}
-
-// shutdownGrace is how long running calls get when a server is told to end.
-const shutdownGrace = time.Second
-
-// Shutdown ends a server by its own function. What runs after the grace is cut off.
-func (a *App) Shutdown(stop func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(shutdownGrace, InterruptedDrain))
-	defer cancel()
-	_ = stop(ctx) // nothing of what was cut off is kept
 }

@@ -9,8 +9,8 @@ import (
 	"unwire/decode/secret"
 )
 
-// TestCleanFrames: the frames come without secrets, and what does not exist is left out.
-func TestCleanFrames(t *testing.T) {
+// TestRedactedFrames: the frames come without secrets, and what does not exist is left out.
+func TestRedactedFrames(t *testing.T) {
 	const token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	record(t, path, "text", "Bearer "+token)
@@ -21,7 +21,7 @@ func TestCleanFrames(t *testing.T) {
 	}
 	list := []Address{ParseAddress(path + "#2/up/0"), ParseAddress(path + "#1/up/0"), ParseAddress(path + "#1/up/7")}
 	var seen []string
-	err = capture.CleanFrames(t.Context(), list, &secret.Rules{}, func(at Address, _ *decode.Exchange, f *decode.Frame) {
+	err = capture.RedactedFrames(t.Context(), list, &secret.Rules{}, func(at Address, _ *decode.Exchange, f *decode.Frame) {
 		seen = append(seen, at.String())
 		if strings.Contains(string(f.Data), token) {
 			t.Errorf("%s has the token", at)

@@ -19,6 +19,9 @@ type hostFilter struct {
 	onlyAll []string
 
 	onlyPaths, skipPaths []pathPattern
+
+	// vouched, if set, reports whether the CA's certificate for a host is accepted.
+	vouched func(host string) bool
 }
 
 // A pathPattern is a glob for hosts, as it is in hostFilter, and one for paths
@@ -100,13 +103,32 @@ func (f hostFilter) recordsHost(addrs ...string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(patterns, addr) })
 	}
-	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip)
+	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip) && f.isVouched(addrs)
+}
+
+// isVouched reports whether the CA vouches for a host, given all its names: its
+// certificate is for a name where there is one, else for the IP address.
+func (f hostFilter) isVouched(addrs []string) bool {
+	if f.vouched == nil {
+		return true
+	}
+	named, vouched := false, false
+	for _, addr := range addrs {
+		host := hostOf(addr)
+		if net.ParseIP(host) == nil {
+			if named = true; !f.vouched(host) {
+				return false
+			}
+		}
+		vouched = vouched || f.vouched(host)
+	}
+	return named || vouched
 }
 
 // isDecidedByAddress reports whether recordsHost needs no server name to be certain: a
 // connection to an IP address may turn out to be for a host that has a name.
 func (f hostFilter) isDecidedByAddress(addr string) bool {
-	if len(f.only) == 0 && len(f.skip) == 0 {
+	if len(f.only) == 0 && len(f.skip) == 0 && f.vouched == nil {
 		return true
 	}
 	return net.ParseIP(hostOf(addr)) == nil

@@ -12,12 +12,12 @@ import (
 	"unwire/decode/secret"
 )
 
-// CleanFrames calls do with the frames that addresses name, in the order of their
+// RedactedFrames calls do with the frames that addresses name, in the order of their
 // exchanges, without their secrets. Each exchange is decoded once. A frame that does
 // not exist is left out.
 //
 // Errors: those of secret.NewView and of decoding.
-func (c *Capture) CleanFrames(ctx context.Context, addresses []Address, rules *secret.Rules, do func(Address, *decode.Exchange, *decode.Frame)) error {
+func (c *Capture) RedactedFrames(ctx context.Context, addresses []Address, rules *secret.Rules, do func(Address, *decode.Exchange, *decode.Frame)) error {
 	view, err := secret.NewView(ctx, c.Store, redact.New(redact.Options{Profile: c.Profile()}).Omitting(), rules)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (c *Capture) CleanFrames(ctx context.Context, addresses []Address, rules *s
 	last := Address{}
 	for _, at := range sorted {
 		if ex == nil || at.Exchange != last.Exchange || at.Part != last.Part {
-			if ex, err = decodeClean(ctx, view, joined, at); err != nil {
+			if ex, err = decodeRedacted(ctx, view, joined, at); err != nil {
 				return err
 			}
 			last = at
@@ -46,9 +46,9 @@ func (c *Capture) CleanFrames(ctx context.Context, addresses []Address, rules *s
 	return nil
 }
 
-// decodeClean decodes the exchange of an address: the conversation that it is the head
+// decodeRedacted decodes the exchange of an address: the conversation that it is the head
 // of, unless the address names the part.
-func decodeClean(ctx context.Context, view *secret.View, joined *conversation.Set, at Address) (*decode.Exchange, error) {
+func decodeRedacted(ctx context.Context, view *secret.View, joined *conversation.Set, at Address) (*decode.Exchange, error) {
 	if !at.Part && joined.Head(at.Exchange) == at.Exchange {
 		c, err := joined.Decode(ctx, view, at.Exchange, decode.Options{})
 		if err != nil {
