@@ -15,7 +15,7 @@ import (
 //
 // What was tuned on what: the text costs are round figures for the letter
 // frequencies of English prose and source text; the number costs follow from
-// the shape of the encodings. The priors in kind.go, and the odds in label.go
+// the shape of the encodings. The priors in kind.go, and the odds in fieldlabel.go
 // and unify.go, were chosen by hand while looking at the random schemas of
 // corpus_test.go with seeds below 3,000 and at the descriptors of google/protobuf
 // and google/rpc; digests, empty messages and empty payloads were mended after looking

@@ -76,12 +76,12 @@ func TestFault(t *testing.T) {
 				t.Fatalf("%d files, faults %v, unread %v", len(src.Files), c.faults, c.unread)
 			}
 			for _, fault := range c.faults {
-				if !strings.HasSuffix(fault.File, ".fault") || !strings.Contains(fault.Where, "schema/extract/fault_test.go:") {
+				if !strings.HasSuffix(fault.File, ".fault") || !strings.Contains(fault.Where, "schema/extract/readerpanic_test.go:") {
 					t.Errorf("%q at %q", fault.File, fault.Where)
 				}
 			}
 			listed := 0
-			pattern := regexp.MustCompile(`^not read: unwire failed at schema/extract/fault_test\.go:\d+: .*index out of range`)
+			pattern := regexp.MustCompile(`^not read: unwire failed at schema/extract/readerpanic_test\.go:\d+: .*index out of range`)
 			for _, u := range src.Unresolved {
 				if strings.HasSuffix(u.Place.File, ".fault") && pattern.MatchString(u.Reason) {
 					listed++
