@@ -1,6 +1,7 @@
 // Package mitm is the recording proxy. Clients connect to it, it connects to their
 // servers (origins), and the bytes in between are forwarded without change or delay
-// and handed to a store, one exchange at a time. It interprets no bodies.
+// and handed to a store, one exchange at a time. It interprets no bodies. Its
+// lifecycle is New, Serve for each listener, and Shutdown, which drains.
 //
 // Connections come through a listener: as to a proxy (HTTP, CONNECT or SOCKS), as to
 // an origin (reverse), transparently, or redirected by a hook in the client, which
@@ -14,9 +15,10 @@
 // HTTP/2 is relayed frame by frame and recorded by package h2; file h2 here only
 // starts that. File httpexchange records what goes through net/http: HTTP/1, and an
 // HTTP/2 client whose server cannot be reached. The relay forwards such a request,
-// its header without what is for one hop, and a change of protocol (upgrade). Spare
-// connections are those that a test of reachability opened; the next request uses
-// them.
+// its header without what is for one hop, and a change of protocol (upgrade). A
+// target is the server of a connection's requests, its origin the connections to
+// that. Spare connections are those that a test of reachability opened; the next
+// request uses them.
 //
 // Limits: over HTTP/1, header fields are recorded in the order of their names, and
 // their case is not forwarded.

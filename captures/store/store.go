@@ -15,7 +15,8 @@
 //
 // Derived values are stored with the capture: summaries of exchanges for a listing,
 // the readings of fields that a user chose, and values of any kind under a name.
-// Nothing here decodes messages; those who derive a value hand it over.
+// Nothing here decodes messages; those who derive a value hand it over. The commands
+// that record or import write with this package, and package query reads.
 package store
 
 import (
