@@ -27,8 +27,8 @@ func prepareBulk(db *sql.DB, insert string, columns int) (b *bulkInsert, err err
 	return b, err
 }
 
-// add takes a row, and writes when there are enough of them.
-func (b *bulkInsert) add(tx *sql.Tx, row ...any) error {
+// addRow takes a row, and writes when there are enough of them.
+func (b *bulkInsert) addRow(tx *sql.Tx, row ...any) error {
 	b.rows = append(b.rows, row...)
 	if len(b.rows) < bulkRows*b.columns {
 		return nil

@@ -82,9 +82,9 @@ func (c *comparison) nodes(p place, a, b *node) {
 	switch {
 	case a == nil && b == nil:
 	case a == nil:
-		c.add(finding{Change: Change{Path: p.b, Op: Add, New: b.value(), NewBytes: b.raw()}})
+		c.addFinding(finding{Change: Change{Path: p.b, Op: Add, New: b.value(), NewBytes: b.raw()}})
 	case b == nil:
-		c.add(finding{Change: Change{Path: p.a, Op: Remove, Old: a.value(), OldBytes: a.raw()}})
+		c.addFinding(finding{Change: Change{Path: p.a, Op: Remove, Old: a.value(), OldBytes: a.raw()}})
 	case a.exact == b.exact:
 		c.note(a)
 	case a.kind != b.kind || a.wire != b.wire:
@@ -164,7 +164,7 @@ func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 			continue
 		case !inOrder[i]:
 			to := p.element(i, j)
-			c.add(finding{Change: Change{Path: to.a, Op: Move, Old: i, New: j, To: to.b}, ignored: why})
+			c.addFinding(finding{Change: Change{Path: to.a, Op: Move, Old: i, New: j, To: to.b}, ignored: why})
 		}
 		if as[i].exact == bs[j].exact {
 			c.note(as[i])
@@ -205,10 +205,10 @@ func (c *comparison) modify(p place, a, b *node, volatile []pair) {
 	if p.b != p.a {
 		ch.To = p.b
 	}
-	c.add(finding{Change: ch, pairs: volatile})
+	c.addFinding(finding{Change: ch, pairs: volatile})
 }
 
-func (c *comparison) add(f finding) {
+func (c *comparison) addFinding(f finding) {
 	if len(c.found) >= c.o.MaxChanges {
 		c.dropped++
 		return

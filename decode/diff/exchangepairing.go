@@ -53,12 +53,12 @@ func newPairing() *pairing {
 }
 
 // addA adds an exchange of capture A, in the capture's order; name is its call.
-func (p *pairing) addA(name string, ex *decode.Exchange) { p.add(0, name, ex) }
+func (p *pairing) addA(name string, ex *decode.Exchange) { p.addExchange(0, name, ex) }
 
 // addB adds an exchange of capture B.
-func (p *pairing) addB(name string, ex *decode.Exchange) { p.add(1, name, ex) }
+func (p *pairing) addB(name string, ex *decode.Exchange) { p.addExchange(1, name, ex) }
 
-func (p *pairing) add(side int, name string, ex *decode.Exchange) {
+func (p *pairing) addExchange(side int, name string, ex *decode.Exchange) {
 	if p.sides[0][name] == nil && p.sides[1][name] == nil {
 		p.names = append(p.names, name)
 	}

@@ -48,17 +48,17 @@ func Words(old, now string, lines bool) []Segment {
 	for i := 0; i < len(as); {
 		if mates[i] >= 0 {
 			for ; j < mates[i]; j++ {
-				b.add(Add, bs[j])
+				b.addText(Add, bs[j])
 			}
-			b.add("", as[i])
+			b.addText("", as[i])
 			i, j = i+1, j+1
 			continue
 		}
-		b.add(Remove, as[i])
+		b.addText(Remove, as[i])
 		i++
 	}
 	for ; j < len(bs); j++ {
-		b.add(Add, bs[j])
+		b.addText(Add, bs[j])
 	}
 	return b.list
 }
@@ -80,17 +80,17 @@ func ends(old, now string) []Segment {
 		tail--
 	}
 	var b segments
-	b.add("", old[:head])
-	b.add(Remove, old[head:len(old)-tail])
-	b.add(Add, now[head:len(now)-tail])
-	b.add("", old[len(old)-tail:])
+	b.addText("", old[:head])
+	b.addText(Remove, old[head:len(old)-tail])
+	b.addText(Add, now[head:len(now)-tail])
+	b.addText("", old[len(old)-tail:])
 	return b.list
 }
 
 // segments joins what has one Op.
 type segments struct{ list []Segment }
 
-func (b *segments) add(op Op, s string) {
+func (b *segments) addText(op Op, s string) {
 	if s == "" {
 		return
 	}

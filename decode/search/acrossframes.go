@@ -65,7 +65,7 @@ func (s *searcher) join(data []byte, kind string) {
 		s.across(t, data, kind)
 	}
 	t.round = s.round
-	t.add(data, s.frame.Seq)
+	t.addFrame(data, s.frame.Seq)
 }
 
 func (s *searcher) across(t *tail, data []byte, kind string) {
@@ -96,8 +96,8 @@ func (s *searcher) across(t *tail, data []byte, kind string) {
 	})
 }
 
-// add appends a frame's text and forgets what is too far back.
-func (t *tail) add(data []byte, frame int) {
+// addFrame appends a frame's text and forgets what is too far back.
+func (t *tail) addFrame(data []byte, frame int) {
 	if len(data) >= tailLen {
 		t.text, t.starts = append(t.text[:0], data[len(data)-tailLen:]...), append(t.starts[:0], segment{0, frame})
 		return

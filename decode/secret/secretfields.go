@@ -36,8 +36,8 @@ type walker struct {
 	choices []kind.Choice
 }
 
-// add notes the value of node i.
-func (w *walker) add(i int32, rule redact.Rule, field string) {
+// addSecret notes the value of node i.
+func (w *walker) addSecret(i int32, rule redact.Rule, field string) {
 	if p := w.tree.Payload(i); len(p) > 0 && !redact.IsPlaceholder(string(p)) {
 		w.found = append(w.found, value{i, rule, field})
 	}
@@ -55,7 +55,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		switch {
 		case fd == nil:
 			if holds && n.Type == wire.Len && redact.LooksRandom(w.tree.Payload(c)) {
-				w.add(c, ruleUnknown, string(md.FullName()))
+				w.addSecret(c, ruleUnknown, string(md.FullName()))
 			}
 		case w.rules.Fields[fd.FullName()]:
 			w.secret(c, string(fd.FullName()))
@@ -66,7 +66,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
 			surely, perhaps := w.red.IsSecretName(string(fd.Name()))
 			if surely || perhaps && redact.LooksRandom(w.tree.Payload(c)) {
-				w.add(c, ruleName, string(fd.FullName()))
+				w.addSecret(c, ruleName, string(fd.FullName()))
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 func (w *walker) secret(i int32, field string) {
 	n := w.tree.Node(i)
 	if n.Type == wire.Len && (n.First == wire.None || !w.ratherMessage(i)) {
-		w.add(i, ruleField, field)
+		w.addSecret(i, ruleField, field)
 		return
 	}
 	for c := range w.tree.Children(i) {
