@@ -6,6 +6,10 @@
 //	...
 //	leaf, err := authority.Leaf("api.example.com")
 //
+// Constraints limit the CA to some hosts. A leaf is the certificate of one host; the
+// most recently used are cached. The package knows neither proxies nor captures;
+// putting the CA into trust stores is the command's.
+//
 // Source: RESEARCH.md#proxy
 package ca
 
