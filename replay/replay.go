@@ -9,12 +9,11 @@
 // text editor), recodes between protobuf and JSON, finds secrets and puts them in
 // place of placeholders, makes headers anew (a HeaderMaker) or refreshes ids and
 // times in them, and splits a conversation that several calls carried. A Plan cannot
-// be edited, sends nothing, and describes itself without its secrets. What Changes
-// leave alone is in it byte for byte as captured. Plan.Send makes the HTTP requests,
-// sends frames in their order and pace, and keeps a record. A Result has the
-// comparison and the differences. Changes that mean nothing are ignored, such as
-// those of a Lesson: Learn sends the unedited request twice, and notes what differs.
-// Prerequisites are exchanges to send before.
+// be edited, sends nothing, and shows no secrets. What Changes leave alone is in it
+// byte for byte. Plan.Send makes the HTTP requests, sends frames in their order and
+// pace, and keeps a record. A Result has the comparison and the differences. Changes
+// that mean nothing are ignored, such as those of a Lesson: Learn sends the unedited
+// request twice, and notes what differs. Prerequisites are exchanges to send before.
 //
 // Edits of bytes are in replay/edit, secrets in replay/credential, what may leave the
 // machine in replay/outbound, and the ids that a server issues in replay/live.
