@@ -4,8 +4,9 @@
 // stream is data: a profile.
 //
 // A Set has the split streams of a capture. Join puts the messages of the pieces in order,
-// and notes where each came from and what is wrong, such as one that is missing. A piece
-// is one call's part: the message that it carries is unwrapped from hex, gzip or base64.
+// and notes where each came from. An anomaly is what is wrong, such as a message that is
+// missing. A piece is one call's part: the message that it carries is unwrapped from hex,
+// gzip or base64.
 //
 // Two uses need no whole stream: Rebuild writes a piece again with another id or message,
 // for a replay, and summaries list the exchanges of a capture from what is stored of each.
