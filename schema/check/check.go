@@ -2,7 +2,19 @@
 // explain, and reports unknown fields and contradictions with the frames that show
 // them.
 //
-// A Checker takes frames or exchanges one by one; Report returns the result so far.
+// A Checker takes frames, exchanges or a capture one by one; Report returns the result
+// so far.
+//
+// Protobuf messages are checked field by field, each value against its declared wire
+// type. The message inside a google.protobuf.Any is checked as the type that it names,
+// and so are the error details at the end of a call. The keys of a map must differ.
+// JSON is checked as it is read; well-known types have a JSON shape of their own, such
+// as a string for a Timestamp.
+//
+// An Allowance is a file of known findings, which a report does not count. A Proposal is a
+// field to add to the definitions, inferred from what was seen of an unknown one.
+//
+// The package changes no definitions: package update does.
 package check
 
 import (
