@@ -11,9 +11,9 @@
 // An Exchange has headers, an Outcome and its TLS; a Chunk is a run of body bytes. An
 // Event says what happened while a capture was recorded. A Source has exchanges to
 // read, a Recorder takes them while they run, a Target when they are imported. A
-// Summary and a Reading are derived: they are stored for speed, and to remember how a
-// user read a field. Errors on which callers branch are declared here. The package
-// imports nothing but the profile.
+// Summary is derived, and stored for speed; a Reading is how a user says that a field
+// is read. Errors on which callers branch are declared here. The package imports
+// nothing but the profile.
 package captures
 
 import (

@@ -17,7 +17,7 @@
 // HTTP/2 client whose server cannot be reached. The relay forwards such a request,
 // its header without what is for one hop, and a change of protocol (upgrade). A
 // target is the server of a connection's requests, its origin the connections to
-// that. Spare connections are left of tests of reachability.
+// that. Spare connections come from tests of reachability, for the next request.
 //
 // Limits: over HTTP/1, header fields are recorded in the order of their names, and
 // their case is not forwarded.

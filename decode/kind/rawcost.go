@@ -26,11 +26,10 @@ func zeroBytes(v uint64) int {
 	return bits.OnesCount64(^((v&low + low) | v | low))
 }
 
-// costRaw is the cost of bytes without a structure that we know: eight bits each, or
-// less where many are the same as one or two before, as in padding, few of the 256,
-// few bits of a mask, or words of text. It is not looked for in what is known to be
-// text or a message. Repeated is the cost of the same bytes as what numbers are
-// written with.
+// costRaw is the cost of bytes without a structure that we know: eight bits each, or less
+// where many are the same as one or two before, as in padding, few of the 256, few bits of
+// a mask, or words of text. It is not looked for in what is known to be text or a message.
+// Repeated is the cost of the same bytes as what numbers are written with.
 func costRaw(p []byte, known bool) (cost, repeated int64) {
 	flat := int64(len(p)) * costRawByte
 	if known || len(p) < 6 {

@@ -1,9 +1,15 @@
-// Package secret finds and removes secrets in captures that exist already.
+// Package secret finds and removes secrets in captures that exist already. Audit lists
+// what looks like a secret, Count sums the list up, Clean writes a copy of the capture
+// without them, and a View is that copy without a file.
 //
-// A recorder looks for secrets in bytes (redact.Redactor) and never decodes.
-// Here the same rules are applied to what was decoded, frames inflated and
-// messages taken out of their text encodings, and to that come the fields of
-// which definitions say that they hold a secret, whatever it looks like.
+// A recorder looks for secrets in bytes (redact.Redactor) and never decodes. Here the
+// same rules are applied to what was decoded, frames inflated and messages taken out of
+// their text encodings. To that come secret fields: those of which definitions say that
+// they hold a secret, whatever it looks like (Rules).
+//
+// Clean replaces values and keeps lengths and chunk boundaries. It changes the head of an
+// exchange, which is its URL and headers, where a message stands in it. It omits bytes
+// that the search cannot look into, and counts them.
 //
 // Source: RESEARCH.md#redaction
 package secret

@@ -21,9 +21,8 @@ import (
 // A source is how a document's bytes were written down. The zero value is raw.
 //
 // Shape: where the style of the text is regular, it is described, and other
-// bytes can be written in the same style. Where it is not, the text is kept,
-// deflated, with a hash of the bytes it stands for: it is used as long as they
-// have not been edited.
+// bytes can be written in the same style. Where it is not, the text is kept, deflated,
+// with a hash of the bytes it stands for: it is used as long as they have not been edited.
 type source struct {
 	form   string // "raw", "hex", "base64"
 	style  style
@@ -95,8 +94,7 @@ func isField(in []byte) bool {
 	return len(in) > 2 && in[0] == '\n' && (in[1] == ' ' || in[1] >= '\t' && in[1] <= '\r') && int(in[1]) == len(in)-2
 }
 
-// mayBe looks at the beginning, so that a large input of bytes is not read for
-// nothing.
+// mayBe looks at the beginning, so that a large input of bytes is not read for nothing.
 func mayBe(in []byte) bool {
 	for _, c := range in[:min(len(in), 4096)] {
 		if c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {

@@ -137,8 +137,7 @@ func (c *collection) root(f *decode.Frame) int32 {
 }
 
 // addTextOrMessage records a text, or in its place the texts of the message of a
-// conversation that it is the JSON of, as JSON or, as JSON writes bytes, in
-// base64.
+// conversation that it is the JSON of, as JSON or, as JSON writes bytes, in base64.
 func (c *collection) addTextOrMessage(f *decode.Frame, index int, path, name string, group int32, text string) {
 	if strings.HasPrefix(text, "eyJ") { // {" in base64
 		if data, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(data) {

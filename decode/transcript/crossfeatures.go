@@ -271,8 +271,7 @@ func (s *stream) lastNewFrame() int {
 	return s.pieces[i].frame
 }
 
-// siblings reports whether paths are as deep and differ in one of the last two
-// steps.
+// siblings reports whether paths are as deep and differ in one of the last two steps.
 func siblings(a, b string) bool {
 	if strings.Count(a, ".") != strings.Count(b, ".") {
 		return false
@@ -459,8 +458,7 @@ func (s *stream) asking() float64 {
 	return 1
 }
 
-// reporting says how much s is a line or a few of a program that tells what it is
-// doing.
+// reporting says how much s is a line or a few of a program that tells what it is doing.
 func (s *stream) reporting() float64 {
 	if len(s.pieces) > 6 {
 		return 0

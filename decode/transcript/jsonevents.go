@@ -109,8 +109,7 @@ func sameNames(a, b jsonObject) bool {
 	return len(a) == len(b)
 }
 
-// holdsObject reports whether a member of o is an object, once strings of JSON are
-// opened.
+// holdsObject reports whether a member of o is an object, once strings of JSON are opened.
 func holdsObject(o jsonObject) bool {
 	for _, v := range o {
 		if v.Kind() == jsontree.Object {

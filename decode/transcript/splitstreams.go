@@ -210,8 +210,7 @@ func (c *collection) labelLevel(s *stream) int {
 	return 0
 }
 
-// labelOf is the nearest label of g or of what encloses it, and the one at an
-// outer level.
+// labelOf is the nearest label of g or of what encloses it, and the one at an outer level.
 func (c *collection) labelOf(g int32, outer int) string {
 	label, _ := c.labelAt(g, 0)
 	if outer > 0 {

@@ -150,8 +150,7 @@ func looksJSON(s string) bool {
 
 const maxClassified = 100 // pieces of a stream that are classified
 
-// classify says what the stream's values look like: most of them, where they
-// are separate.
+// classify says what the stream's values look like: most of them, where they are separate.
 func (s *stream) classify() class {
 	if s.kind != separate {
 		return classOf(s.text)

@@ -131,8 +131,7 @@ func (s *script) derefName(n *node, t *trail) *node {
 	return n
 }
 
-// argument returns what a parameter is given where its function is called at
-// once.
+// argument returns what a parameter is given where its function is called at once.
 func (s *script) argument(b binding) *node {
 	at := s.brs[b.scope].close + 1
 	if s.typ(at) == js.CloseParenToken {

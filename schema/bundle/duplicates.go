@@ -89,8 +89,7 @@ func (b *builder) membersElsewhere() {
 	}
 }
 
-// isStandard says whether a name is in the package of the types that come with
-// protobuf.
+// isStandard says whether a name is in the package of the types that come with protobuf.
 func isStandard(full string) bool { return strings.HasPrefix(full, "google.protobuf.") }
 
 // named returns a definition's full name, if it is one.

@@ -165,8 +165,7 @@ func (x *scan) protobufJS(list []*encoder) {
 	}
 }
 
-// paramsOf counts the parameters of the function that begins at a token, in
-// parentheses.
+// paramsOf counts the parameters of the function that begins at a token, in parentheses.
 func (s *script) paramsOf(at int32) int {
 	if s.typ(at) == js.FunctionToken {
 		if at++; js.IsIdentifier(s.typ(at)) {

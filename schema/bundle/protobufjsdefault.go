@@ -8,9 +8,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// staticPrototypes finds what the messages of protobufjs give their fields
-// before anything is read: Foo.prototype.count = 42, by the message's and the
-// field's name.
+// staticPrototypes finds what the messages of protobufjs give their fields before anything
+// is read: Foo.prototype.count = 42, by the message's and the field's name.
 func (x *scan) staticPrototypes() map[string]int32 {
 	s := x.script
 	values := map[string]int32{}

@@ -154,8 +154,7 @@ func (x *scan) construction(at int32) (construction, bool) {
 	return construction{}, false
 }
 
-// endOf tells what an expression stands for from other things, as far as it is
-// known.
+// endOf tells what an expression stands for from other things, as far as it is known.
 func (s *script) endOf(n *node) int32 {
 	t := s.follow(n)
 	if len(t.ids) > 0 {
@@ -247,9 +246,8 @@ func (x *scan) tsEnumOf(f *field, o *node) {
 	x.enums = append(x.enums, e)
 }
 
-// enumValues returns the members of an enum of TypeScript as it is compiled,
-// (function (E) { E[E["A"] = 0] = "A"; … })(E || (E = {})), or of an object of
-// numbers.
+// enumValues returns the members of an enum of TypeScript as it is compiled, (function (E)
+// { E[E["A"] = 0] = "A"; … })(E || (E = {})), or of an object of numbers.
 func (s *script) enumValues(n *node) []enumValue {
 	t := s.follow(n)
 	if t.end != nil && t.end.kind == nObject && len(t.end.props) > 0 {

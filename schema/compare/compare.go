@@ -1,8 +1,16 @@
 // Package compare finds what changed between two versions of definitions, and looks
 // things up in one version.
 //
-// Elements are matched by name first and by their fields after that, so a renamed
-// message is a rename and not a removal and an addition.
+// Diff returns Changes, each with the compatibility that it breaks: on the wire, in JSON
+// or in source code. Types are matched by name first and after that by likeness, which
+// their fields decide; fields and services are matched within them. So a renamed message
+// is a rename and not a removal and an addition. Outdated finds the changes that a third
+// version lacks. A Toucher finds the touched exchanges: those of a capture that hold what
+// changed.
+//
+// In one version, Lookup finds an element by its full name, Find is a search for names
+// like a word, and Refs lists the references to an element. TypeOf writes the type of a
+// declaration.
 package compare
 
 import (

@@ -4,8 +4,8 @@
 //
 // The checks are: the CA and whether the system trusts it, network variables and
 // ports, programs that are of use, capture in a network namespace (transparent), and
-// the file system that captures go to: its free space, its clock, and leftovers of
-// killed captures. Package capturetext prints them.
+// the file system: free space for captures, its clock, and leftovers of killed
+// captures. Package capturetext prints them.
 package doctor
 
 import (
