@@ -7,6 +7,13 @@
 // response) and chunks (the bytes of a body as they passed, with direction and
 // time). Frames, trees and annotations are derived from them elsewhere and can
 // be rebuilt at any time, so malformed traffic survives.
+//
+// An Exchange has headers, an Outcome and its TLS; a Chunk is a run of body bytes. An
+// Event says what happened while a capture was recorded. A Source has exchanges to
+// read, a Recorder takes them while they run, a Target when they are imported. A
+// Summary is derived, and stored for speed; a Reading is how a user says that a field
+// is read. Errors on which callers branch are declared here. The package imports
+// nothing but the profile.
 package captures
 
 import (

@@ -1,5 +1,20 @@
-// Package decode turns a capture's exchanges into frames, trees and
-// annotations. It is the glue between captures, envelope and wire.
+// Package decode turns a capture's exchanges into frames, trees and annotations. It is
+// the glue between captures, envelope and wire.
+//
+// Decode reads one exchange whole, EachFrame a frame at a time. A Stream decodes while an
+// exchange goes on, and Watch does so for all exchanges that are being recorded. Each
+// first classifies the exchange by its headers; the status is how the call ended.
+//
+// An inner message travels inside a string or bytes field of a frame, as text. A carried
+// message is one of another call, which came in pieces (package conversation).
+//
+// A View says by what fields are read: by what a user chose, by a declared field of a
+// message type, or by a Pool, the evidence of frames of the same method. It makes
+// annotated fields (package field), also of a field that is cut off at the end of the
+// bytes. A Line is a frame with its fields as the JSON contract has it.
+//
+// The package finds no conversations and no secrets, and compares nothing: the packages
+// below it do. It knows definitions only as descriptors.
 package decode
 
 import (

@@ -179,3 +179,41 @@ func TestPoolJSON(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPool reads evidence that anybody may have put into a capture, and reads a message
+// by it.
+func FuzzPool(f *testing.F) {
+	message := textField(1, "a text")
+	message = append(message, textField(2, string(textField(1, "inner")))...)
+	message = protowire.AppendVarint(protowire.AppendTag(message, 3, protowire.VarintType), 1_700_000_000)
+	message = protowire.AppendFixed32(protowire.AppendTag(message, 4, protowire.Fixed32Type), math.Float32bits(1.5))
+	message = protowire.AppendFixed64(protowire.AppendTag(message, 5, protowire.Fixed64Type), math.Float64bits(-2.25))
+	message = append(message, textField(6, "\x01\x02\x03\x80\x01")...)
+	tree := wire.Parse(message, wire.Options{})
+	ev := kind.NewEvidence()
+	for range 3 {
+		if err := ev.AddTree("up", tree); err != nil {
+			f.Fatal(err)
+		}
+	}
+	data, err := json.Marshal(newPool(ev, [2]int{3, 0}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data))
+	f.Add(`{"version":1,"evidence":{"roots":{"up":{"samples":9007199254740992,"fields":{"1":{"seen":1,"occurs":1,"most":1,"message":null}}}}}}`)
+	f.Fuzz(func(t *testing.T, data string) {
+		pool := new(Pool)
+		if err := json.Unmarshal([]byte(data), pool); err != nil {
+			return
+		}
+		for _, field := range (View{Evidence: pool.Of(captures.Up)}).Fields(tree) {
+			if field.P < 0 || field.P > 1 || field.P != field.P {
+				t.Errorf("field %d has probability %v", field.N, field.P)
+			}
+		}
+		if _, err := json.Marshal(pool); err != nil {
+			t.Errorf("what was read cannot be written: %v", err)
+		}
+	})
+}

@@ -42,6 +42,9 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(o.CA.Hosts()) > 0 {
+		hosts.vouched = o.CA.VouchesFor
+	}
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: hosts,
 		tunnelled: newConnQueue(), routes: newRouteTable(),

@@ -1,25 +1,26 @@
 // Package mitm is the recording proxy. Clients connect to it, it connects to their
-// servers, and the bytes in between are forwarded without change or delay and handed
-// to a store, one exchange at a time.
+// servers (origins), and the bytes in between are forwarded without change or delay
+// and handed to a store, one exchange at a time. It interprets no bodies. Its
+// lifecycle is New, Serve for each listener, and Shutdown, which drains.
 //
-// goproxy is the front: it routes, answers CONNECT, and carries what is not
-// recorded. A recorded tunnel may hold TLS (ended with a certificate of package ca
-// for the name that the client asks for, and with the protocol that the server picks
-// from the client's offer) or not, and in that HTTP. Anything else is forwarded
-// unread.
+// Connections come through a listener: as to a proxy (HTTP, CONNECT or SOCKS), as to
+// an origin (reverse), transparently, or redirected by a hook in the client, which
+// announces the route at a control endpoint and may ask whether a server is
+// reachable. The host filter decides what is recorded; the rest is forwarded unread,
+// by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: the first
+// bytes are sniffed; TLS ends here with a certificate of package ca for the name that
+// the client asks for, and the protocol that the server picks from the client's
+// offer. A client that refuses the certificate is recorded as a refusal.
 //
-// HTTP/2, in TLS or with prior knowledge, is relayed frame by frame by package h2.
-// HTTP/1 ends in a net/http server, as does an HTTP/2 client whose server cannot be
-// reached, so that an answer can say so.
+// HTTP/2 is relayed frame by frame and recorded by package h2; file h2 here only
+// starts that. File httpexchange records what goes through net/http: HTTP/1, and an
+// HTTP/2 client whose server cannot be reached. The relay forwards such a request,
+// its header without what is for one hop, and a change of protocol (upgrade). A
+// target is the server of a connection's requests, its origin the connections to
+// that. Spare connections come from tests of reachability, for the next request.
 //
-//	proxy, err := mitm.New(mitm.Options{CA: authority, Store: store})
-//	...
-//	go proxy.Serve(listener)
-//	...
-//	err = proxy.Shutdown(ctx)
-//
-// Limits: over HTTP/1, header fields are recorded in the order of their names,
-// and their case is not forwarded. Those of HTTP/2 are package h2's.
+// Limits: over HTTP/1, header fields are recorded in the order of their names, and
+// their case is not forwarded.
 //
 // Source: RESEARCH.md#proxy
 package mitm

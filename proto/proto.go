@@ -5,6 +5,9 @@
 // a form that any protobuf compiler reads. Nothing here was published by the
 // owner of the API, and nothing was checked against the live API.
 //
+// The profile is what is known of that service beyond its messages, with the checksum
+// that its clients send in a header.
+//
 // Source: RESEARCH.md#agent-v1, RESEARCH.md#aiserver-v1
 package proto
 

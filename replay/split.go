@@ -1,83 +1,76 @@
 package replay
 
 import (
-	"fmt"
+	"net/url"
+	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
-// buildSplit takes over the requests that carried a conversation.
-func (p *planner) buildSplit(r *refresher) error {
-	c, pieces := p.request.conversation, p.request.pieces
-	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
-	p.refreshed("request id")
-	head := pieces[c.ID]
-	p.shown.RPC = head.RPC
-	var err error
-	if p.split.head, err = p.carrier(head, 0); err != nil {
-		return err
-	}
-	for _, id := range c.Heads {
-		if id == c.ID {
-			continue
-		}
-		a, err := p.call(pieces[id], 0, r)
-		if err != nil {
-			return fmt.Errorf("poll in exchange %d: %w", id, err)
-		}
-		p.split.polls = append(p.split.polls, a)
-	}
-	for i := range c.Frames {
-		f, o := &c.Frames[i], c.Origins[i]
-		if f.Dir != captures.Up {
-			continue
-		}
-		a, err := p.call(pieces[o.Exchange], o.Seq, r)
-		if err != nil {
-			return fmt.Errorf("append in exchange %d: %w", o.Exchange, err)
-		}
-		p.split.appends[f.Seq] = a
-	}
-	return nil
+// An Append is the call of its own that carries a frame of a conversation in pieces.
+type Append struct {
+	Exchange int64            `json:"exchange"` // the captured one
+	Method   string           `json:"method"`
+	URL      string           `json:"url"`
+	Headers  captures.Headers `json:"headers"`
+	Number   int64            `json:"append_seqno"`
+
+	carrier
 }
 
-// call takes over a captured request of a conversation in pieces.
-func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
-	a = &Append{Exchange: ex.ID, Method: ex.Method}
-	if a.carrier, err = p.carrier(ex, seq); err != nil {
-		return nil, err
-	}
-	a.headers, a.Headers, a.kept = p.section(ex.RequestHeaders, r)
-	a.trailers, a.shown, _ = p.section(ex.RequestTrailers, r)
-	if a.url, err = p.targetOf(ex.URL); err != nil {
-		return nil, err
-	}
-	a.URL = a.url.String()
-	a.url, err = p.fillURL(a.url)
-	return a, err
+// A splitting is how a conversation in pieces is sent: one call asks for the
+// server's half, and each frame up is the message in a call of its own.
+//
+// Source: RESEARCH.md#sse-fallback
+type splitting struct {
+	id   string // of the request, fresh: all pieces have it
+	head carrier
+	// further calls that asked for the server's half, in their order
+	polls   []*Append
+	appends map[int]*Append // by the number of the captured frame up
 }
 
-// carrier takes over the message of a captured request.
-func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
-	c := carrier{call: ex.Call, http: ex.HTTP}
-	f := ex.Frame(captures.Up, seq)
-	if f == nil || f.Tree == nil {
-		return c, fmt.Errorf("the request has no message")
-	}
-	c.frame = PlanFrame{Seq: f.Seq, Flags: uint8(f.Flags), Data: f.Data, framed: f.Framed, encoding: f.Encoding}
-	return c, nil
+// A carrier is a captured request around a message.
+type carrier struct {
+	call     decode.Call
+	frame    PlanFrame // as captured
+	url      *url.URL  // with the secrets
+	headers  captures.Headers
+	trailers captures.Headers
+	kept     captures.Headers // as they are recorded
+	shown    captures.Headers // trailers
+	http     string
 }
 
-// number gives the appends their numbers: from 0, without gaps, whatever the
-// capture lacks and the edits have taken out.
-func (p *planner) number() error {
+// isLocal reports whether all appends stay on this machine.
+func (s *splitting) isLocal() bool {
+	for _, a := range s.polls {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
+			return false
+		}
+	}
+	for _, a := range s.appends {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
+			return false
+		}
+	}
+	return true
+}
+
+// targets are all URLs that a plan sends to.
+func (p *Plan) targets() []*url.URL {
+	list := []*url.URL{p.url}
+	if p.split != nil {
+		for _, a := range p.split.polls {
+			list = append(list, a.url)
+		}
+	}
 	for i := range p.shown.Frames {
-		f := &p.shown.Frames[i]
-		if f.Append = p.split.appends[f.Seq]; f.Append == nil {
-			return fmt.Errorf("frame up/%d has no append", f.Seq)
+		if a := p.shown.Frames[i].Append; a != nil {
+			list = append(list, a.url)
 		}
-		f.Append.Number = int64(i)
 	}
-	return nil
+	return list
 }

@@ -1,5 +1,11 @@
 // Package schema loads protobuf definitions, from .proto files, descriptor sets and
-// shipped code, and prints them.
+// shipped code, and prints them. A Schema has their descriptors by name, with the text
+// and the location of each declaration.
+//
+// A directory is loaded as a whole. Of duplicate files, which declare the same names, one
+// is kept and the others are listed. A long line is folded for the compiler, which limits
+// lines. Source texts are .proto files in memory. UnknownIn finds a message with unknown
+// fields.
 //
 // Package infer makes definitions from traffic, package check compares traffic with
 // them, and package compare finds what changed between two versions.

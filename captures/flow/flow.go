@@ -1,6 +1,9 @@
 // Package flow reads the files in which mitmproxy keeps its flows: tnetstrings,
 // one a flow.
 //
+// A scanner reads tnetstrings, and a conversion makes an exchange of each flow.
+// Nothing is written in this format. Package formats alone calls this one.
+//
 // Shape: of a flow of HTTP,
 //
 //	version int; type "http"; error {msg, timestamp} or null

@@ -5,6 +5,10 @@
 // the chunks' boundaries and times, the bytes as they were on the wire, and the
 // frames of an RPC as `unwire show --json` prints them.
 //
+// The types of the format are in this file; write makes entries of exchanges, and
+// read converts entries of any tool to exchanges; extension is the member _unwire.
+// Package formats alone calls this one.
+//
 // Source: RESEARCH.md#har, http://www.softwareishard.com/blog/har-12-spec/
 package har
 

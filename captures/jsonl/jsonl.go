@@ -15,6 +15,8 @@
 // that neither side has to hold them. An outcome of "" is an exchange that was
 // still going on.
 //
+// Export writes and Import reads them; package formats alone calls both.
+//
 // Source: RESEARCH.md#json-lines
 package jsonl
 

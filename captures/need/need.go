@@ -4,6 +4,9 @@
 //
 //	curl := need.Curl(t, "HTTP2")
 //
+// Modules are packages of Node: each in a package-lock.json must be installed.
+// OtherUser is the right to run a program as somebody else.
+//
 // Shape: each function skips the test or returns the program's path. The Check
 // functions return the reason instead, for the conditions of scripts.
 package need

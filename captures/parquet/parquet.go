@@ -5,6 +5,9 @@
 // the order of the bytes. The tables' columns are the members of frameRow
 // and fieldRow; times are UTC, in nanoseconds. Columns are compressed by zstd.
 //
+// The rows are made of decoded frames; nothing is read in this format. Package
+// formats alone calls this one.
+//
 // Source: RESEARCH.md#parquet
 package parquet
 

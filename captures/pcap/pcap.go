@@ -4,6 +4,14 @@
 //
 // What it cannot read it lists, connection by connection, with the reason and
 // the place. What came before that place is kept.
+//
+// Package packet takes TCP segments out of the file. A connection puts the segments
+// of each half into order; bytes wait in an inbox. A session chooses a layer by the
+// first bytes: TLS (handshake, records, key log, cipher suites), HTTP/1 or HTTP/2,
+// and the content of a layer is a session again. Behind a gap in the bytes, TLS goes
+// on at the next record, HTTP/2 at the next frame, HTTP/1 where a length allows it. A
+// layer feeds each exchange to the store. The report of a connection lists its gaps
+// and what was not decoded.
 package pcap
 
 import (

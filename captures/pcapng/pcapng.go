@@ -1,5 +1,10 @@
 // Package pcapng writes packet captures with the secrets that open them: of
 // packets that were recorded, and of exchanges of which there are no packets.
+//
+// An export plans which connections there were, and writes each exchange onto a TCP
+// link with made packets, as HTTP/1 or HTTP/2, in TLS whose secrets are written too.
+// A Recording is a file of real packets that grows while a command runs. Reading
+// packets is package pcap's. Package formats and the command capture call this one.
 package pcapng
 
 import (

@@ -9,6 +9,8 @@
 //	{"v":1,"file":"0002-up-0000.bin","exchange":2,"dir":"up","seq":0,"t_ms":0.4,"flags":0,"compressed":false,
 //	 "encoding":"","end":false,"event":"","len":12,"data_len":12,"method":"POST","url":"…","protocol":"connect-stream",
 //	 "service":"…","rpc":"…","codec":"proto","error":""}
+//
+// Nothing is read in this format. Package formats alone calls this one.
 package raw
 
 import (

@@ -3,6 +3,17 @@
 // A Redactor has the rules. A BodyFilter applies them to the bytes of one direction
 // as they pass, looking into envelopes and compression; an ExchangeFilter does so
 // for an exchange that was recorded before.
+//
+// Rules find secrets in headers, URLs, parameters of queries and forms, members of
+// JSON, by names of secrets, and by the shapes of keys that issuers hand out. A
+// scanner applies them to bytes that come in pieces; a match is replaced by a
+// placeholder of its length in bodies, and of a fixed spelling in texts. Compressed
+// bytes are inflated, searched, and rewritten if they hold a secret. Find… reports
+// each secret as a Hit and replaces nothing. What could not be searched is reported
+// as Unsearched.
+//
+// The package finds secrets in bytes and framing; it decodes no messages. Package
+// store calls it while it records, decode/secret afterwards.
 package redact
 
 import (

@@ -1,6 +1,22 @@
 // Package store keeps captures in files (.uwc), which are SQLite databases: it
 // records exchanges, reads them while they are recorded and afterwards, follows a
 // recording, and copies exchanges from file to file. FORMAT.md describes the file.
+//
+// Create locks a file, migrates its format, and starts a writer, which commits in
+// transactions; a recording hands it an exchange's chunks and passes them through the
+// redaction of package redact. Rows are inserted in bulk. Payloads are compressed,
+// and stored once if they repeat. A Series goes on in another file when one is large
+// or old.
+//
+// Open checks a file before anything is read, since it may be forged: limits bound
+// what reading it may cost, and errors name the damage. Chunks are read by query, or
+// faster from the file's chunk pages by package btree. Follow yields what is recorded
+// as it comes.
+//
+// Derived values are stored with the capture: summaries of exchanges for a listing,
+// the readings of fields that a user chose, and values of any kind under a name.
+// Nothing here decodes messages; those who derive a value hand it over. The commands
+// that record or import write with this package, and package query reads.
 package store
 
 import (

@@ -384,7 +384,7 @@ func (w *writer) writeChunk(tx *sql.Tx, c *captures.Chunk) error {
 	} else {
 		data = c.Data
 	}
-	return w.stmts.chunks.add(tx, w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
+	return w.stmts.chunks.addRow(tx, w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
 }
 
 // flushRows writes the rows that were gathered.
@@ -420,7 +420,7 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 			return err
 		}
 		if o.kind == captures.Began {
-			err = w.stmts.begin.add(tx, row...)
+			err = w.stmts.begin.addRow(tx, row...)
 		} else {
 			_, err = tx.Stmt(w.stmts.update).Exec(row...)
 		}
@@ -428,5 +428,5 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 			return err
 		}
 	}
-	return w.stmts.events.add(tx, w.n, o.ex.ID, int64(o.kind))
+	return w.stmts.events.addRow(tx, w.n, o.ex.ID, int64(o.kind))
 }

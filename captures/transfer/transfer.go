@@ -1,5 +1,10 @@
-// Package transfer is what the foreign formats have in common: what may leave a
-// capture, and what became of what came in.
+// Package transfer is what the foreign formats have in common, for packages such as
+// har and jsonl: what may leave a capture, and what became of what came in.
+//
+// Mask returns a view of a capture in which header values that may be secrets are
+// masked. One is the view of a single exchange. A Report counts what an import made
+// of its input, and lists problems. Values reads JSON values from a stream, each
+// within a limit.
 package transfer
 
 import (

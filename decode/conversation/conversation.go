@@ -1,9 +1,16 @@
-// Package conversation finds the bidirectional streams of a capture that were
-// carried in pieces, as several calls, and puts each together: exchanges go in,
-// and one decode.Exchange comes out, with what its frames do not show. Listings
-// and walks over a capture that count such a stream once are here, too.
+// Package conversation finds the bidirectional streams of a capture that were carried in
+// pieces, as several calls, and puts each together: exchanges go in, and one
+// decode.Exchange comes out, with what its frames do not show. How a service splits a
+// stream is data: a profile.
 //
-// How a service splits a stream is data: a profile.
+// A Set has the split streams of a capture. Join puts the messages of the pieces in order,
+// and notes where each came from. An anomaly is what is wrong, such as a message that is
+// missing. A piece is one call's part: the message that it carries is unwrapped from hex,
+// gzip or base64.
+//
+// Two uses need no whole stream: Rebuild writes a piece again with another id or message,
+// for a replay, and summaries list the exchanges of a capture from what is stored of each.
+// A walk over a capture visits each stream once, under its first call.
 package conversation
 
 import (

@@ -1,11 +1,20 @@
-// Package diff compares two messages, or two exchanges, by structure.
+// Package diff compares two messages, two exchanges or the calls of two captures by
+// structure. A list of Changes comes out; a series is compared as a whole, and a
+// Variation for each path comes out.
 //
-// It compares what was said, not the bytes: the order of fields does not count,
-// nor does an overlong varint. Elements of a repeated field are aligned by
-// content, then by a likely key, then by similarity, so an insertion is one
-// change, and so is a move. Values that differ in every run (UUIDs, ids,
-// tokens, times) are unified: where the same value of one side always stands
-// for the same value of the other, the difference is reported as ignored.
+// It compares what was said, not the bytes: the order of fields does not count, nor does
+// an overlong varint. Protobuf and JSON become nodes first; a field that is cut off is a
+// node, too. A comparison walks two nodes. Elements of a repeated field are aligned by
+// content, with the longest common subsequence, then by a likely key, then by
+// similarity, so an insertion is one change, and so is a move. Two texts are compared by
+// words.
+//
+// Of an exchange, frames that are deltas of one text become one node first. Exchanges of
+// two captures are paired by method and by sketches of their values.
+//
+// Volatile ids are values that differ in every run (UUIDs, ids, tokens, times). They are
+// unified: where the same value of one side always stands for the same value of the
+// other, the difference is reported as ignored.
 //
 // Source: RESEARCH.md#differences
 package diff

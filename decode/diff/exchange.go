@@ -86,7 +86,7 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 			continue
 		}
 		if !inOrder[i] { // whoever is quicker is first, on both sides
-			c.add(finding{Change: Change{Path: left[i].path, Op: Move, Old: i, New: j, To: right[j].path}, ignored: "frame order"})
+			c.addFinding(finding{Change: Change{Path: left[i].path, Op: Move, Old: i, New: j, To: right[j].path}, ignored: "frame order"})
 		}
 		c.nodes(place{left[i].path, right[j].path}, left[i].node, right[j].node)
 	}
@@ -173,7 +173,7 @@ func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
 		} else if n[1] == 0 && last[0] == it.node.exact {
 			f = finding{Change: Change{Path: it.path, Op: Remove, Old: it.node.value()}}
 		}
-		c.add(f)
+		c.addFinding(f)
 	}
 	empty := func(it item) bool { return isEmpty(it.node) }
 	return slices.DeleteFunc(left, empty), slices.DeleteFunc(right, empty)

@@ -2,11 +2,20 @@
 // bodies: Connect and gRPC envelopes, gRPC-Web trailers, server-sent events,
 // and their compression.
 //
-// An envelope is
+// An envelope is a prefix and a message:
 //
 //	flags  1 byte   bit field, see Flags
 //	length 4 bytes  big-endian
 //	data   length bytes
+//
+// A Decoder is fed the chunks of a body and returns its frames. It also undoes base64
+// (gRPC-Web as text) and the compression of the whole body, splits an event stream, and
+// takes a unary body as one frame. A Decompressor reads a stream as it comes; a
+// Push feeds a function that reads.
+//
+// ParseEnd and ParseStatus read the end of a stream, in its last frame or in trailers,
+// with a status code. A ResponseEnd decides whether a response that was cut short had
+// been complete. The package knows HTTP's fields, but no connections and no captures.
 //
 // Source: RESEARCH.md#envelopes
 package envelope

@@ -1,13 +1,14 @@
-// Package field holds the annotated field: one node of the tree of a message, with
-// how it was read. It is the T of the JSON contract, for every command that writes
-// or reads one.
+// Package field holds the annotated field: one node of the tree of a message, with how it
+// was read. It is the T of the JSON contract, for every command that writes or reads one.
 //
-// Package decode makes annotated fields from a wire.Tree and a View; package text
-// writes them as it parses and, from edited JSON, makes the same bytes again:
+// Package decode makes annotated fields from a wire.Tree and a View; package text writes
+// them as it parses. From edited JSON this package appends the same bytes again:
 //
 //	data, err := json.Marshal(fields) // as `unwire show --json` writes them
 //	err = json.Unmarshal(data, &fields)
 //	message, err := field.AppendFields(nil, fields, nil)
+//
+// A value is what JSON has of a scalar; a string is escaped as little as JSON allows.
 package field
 
 import "encoding/json"

@@ -8,20 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Costs are description lengths in thousandths of a nat: what a value costs to
-// write down if a hypothesis is true. The hypothesis with the smallest sum over
-// all samples is the most likely. They are integers so that sums of them do not
-// depend on order.
+// Costs are description lengths in thousandths of a nat: what a value costs to write down
+// if a hypothesis is true. The hypothesis with the smallest sum over all samples is the
+// most likely. They are integers so that sums of them do not depend on order.
 //
-// What was tuned on what: the text costs are round figures for the letter
-// frequencies of English prose and source text; the number costs follow from
-// the shape of the encodings. The priors in kind.go, and the odds in label.go
-// and unify.go, were chosen by hand while looking at the random schemas of
-// corpus_test.go with seeds below 3,000 and at the descriptors of google/protobuf
-// and google/rpc; digests, empty messages and empty payloads were mended after looking
-// at a recording of the stand-in (TestInferTraps). TestRandomSchemas measures on
-// other seeds. No traffic of a live server was used: the random values are ours,
-// and so is their idea of what is usual.
+// What was tuned on what: the text costs are round figures for the letter frequencies of
+// English prose and source text; the number costs follow from the shape of the encodings.
+// The priors in kind.go, and the odds in fieldlabel.go and unify.go, were chosen by hand
+// while looking at the random schemas of corpus_test.go with seeds below 3,000 and at the
+// descriptors of google/protobuf and google/rpc; digests, empty messages and empty
+// payloads were mended after looking at a recording of the stand-in (TestInferTraps).
+// TestRandomSchemas measures on other seeds. No traffic of a live server was used: the
+// random values are ours, and so is their idea of what is usual.
 const (
 	nat         = 1000
 	costRawByte = 5545 // ln 256
@@ -250,10 +248,9 @@ var costVarintLen = func() (t [11]int64) {
 	return t
 }()
 
-// costLengths is the cost, in nats, of varints by their length, and of describing
-// how those lengths are distributed: in bits, of which those below the top one
-// are free, or in bytes, of which seven bits are. There are scale times as many, and
-// one of thin was looked at.
+// costLengths is the cost, in nats, of varints by their length, and of describing how those
+// lengths are distributed: in bits, of which those below the top one are free, or in bytes,
+// of which seven bits are. There are scale times as many, and one of thin was looked at.
 func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	var sizes [11]float64
 	used, usedSizes := 0.0, 0.0

@@ -26,10 +26,9 @@ const (
 // fields are followed. The choice between them is made by Infer, once.
 //
 // Limits: 100,000 fields (twice that between two tidyings), 48 levels, 4,096
-// roots. Beyond that the fields with
-// the greatest depth and numbers are forgotten and Truncated says so; only
-// then can the order of input show, through fields that were kept for a while
-// below a payload that a later sample proves to be no message.
+// roots. Beyond that the fields with the greatest depth and numbers are forgotten and
+// Truncated says so; only then can the order of input show, through fields that were kept
+// for a while below a payload that a later sample proves to be no message.
 type Evidence struct {
 	roots   map[string]*Message
 	count   int  // fields in all, vetoed subtrees taken off

@@ -113,9 +113,8 @@ const mostZeros = 0.25
 // fewVarints is from how many numbers on their order is looked at.
 const fewVarints = 16
 
-// varintOrder is how much, in nats, it tells that varints are whole, and none longer
-// than it need be: bytes in any order end with some that do not end one, and have
-// zeros behind some.
+// varintOrder is how much, in nats, it tells that varints are whole, and none longer than it
+// need be: bytes in any order end with some that do not end one, and have zeros behind some.
 func (l *Payloads) varintOrder() float64 {
 	all, ends, zeros, filled := float64(l.Scored), float64(l.Elements.N), float64(l.Elements.Zero), float64(l.N-l.Empty)
 	switch {

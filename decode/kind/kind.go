@@ -1,11 +1,21 @@
-// Package kind decides what the fields of unknown protobuf are, from all that
-// was seen of them, with a probability.
+// Package kind decides what the fields of unknown protobuf are, from all that was seen of
+// them, with a probability. Messages go in, Readings of fields come out.
 //
-// Evidence pools samples of root types: Add enters a message, Merge the
-// evidence of another machine. Message.Field is the Field of a number;
-// Reader.Readings ranks how it can be read, each with its probability and its
-// pieces of evidence. A Reader gives the readings of the nodes of one tree, by
-// its own repeats or by Evidence of a whole capture.
+// Evidence pools samples of root types: Add enters a message, Merge the evidence of
+// another machine, and it can be kept as JSON. Per field it has statistics of its numbers
+// and its payloads, a sketch of its distinct values, and a few texts as examples. Of many
+// payloads a stratified sample is scored. The number of fields is limited.
+//
+// JudgeField weighs hypotheses: each has a cost, which is how many nats the samples take
+// if they are text, a message, packed numbers, bytes with a mask, or raw bytes. Then the
+// type is chosen: of a number by its range, of a packed list by its elements.
+//
+// A Reader gives the readings of the nodes of one tree, by its own repeats or by Evidence
+// of a whole capture, and what well-known shape a message has, such as Timestamp or Any. A
+// Choice is a reading that a user has chosen; it comes first.
+//
+// Package decode shows the readings, and package schema/infer makes definitions of the
+// same Evidence. This package knows neither definitions nor captures.
 //
 // Source: RESEARCH.md#inference
 package kind

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Merge adds what o has seen to e; o stays as it is. It commutes and
-// associates: the evidence of the parts of a corpus, merged in any order, is
-// that of the whole.
+// Merge adds what o has seen to e; o stays as it is. It commutes and associates: the
+// evidence of the parts of a corpus, merged in any order, is that of the whole.
 //
 // Limits: as for Evidence; of more than 4,096 roots the last by name are left out.
 func (e *Evidence) Merge(o *Evidence) {

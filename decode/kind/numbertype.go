@@ -17,10 +17,9 @@ type TypeEstimate struct {
 
 // varintType chooses a type for varints.
 //
-// No value tells an enum from an int32, nor int32 from uint32 or a small int64;
-// the choice is the most usual type that keeps every value seen. All of them
-// read each other's small values alike, so a wrong choice loses nothing until a
-// value outside the seen range comes.
+// No value tells an enum from an int32, nor int32 from uint32 or a small int64; the choice
+// is the most usual type that keeps every value seen. All of them read each other's small
+// values alike, so a wrong choice loses nothing until a value outside the seen range comes.
 func varintType(s *Varints, u Use) TypeEstimate {
 	for _, t := range varintScalars(s) {
 		if t.Type == "sint64" && t.P > 0.5 {

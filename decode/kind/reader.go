@@ -8,9 +8,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Reader finds the readings of a tree's nodes: for each, what the evidence of
-// its field says, of all the field's occurrences together. It is not for
-// several goroutines at once.
+// A Reader finds the readings of a tree's nodes: for each, what the evidence of its field
+// says, of all the field's occurrences together. It is not for several goroutines at once.
 //
 // Shape: a node's reading is always one that its own bytes allow, whatever the
 // field's other occurrences say.
@@ -129,8 +128,7 @@ func (r *Reader) Field(i int32) *Field {
 	return r.fields[i]
 }
 
-// Readings returns the readings of node i, the best first. Their probabilities
-// sum to 1.
+// Readings returns the readings of node i, the best first. Their probabilities sum to 1.
 //
 // Shape: of the root, those of all the data. Garbage is bytes.
 func (r *Reader) Readings(i int32) []Reading {

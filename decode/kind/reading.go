@@ -20,13 +20,12 @@ type Feature struct {
 // A Reading is one way to understand a field, with its probability.
 //
 // Shape: Type is finer than Kind: for varint int64, uint64, sint64, bool, enum
-// or timestamp-s, -ms, -us, -ns; for fixed32 float, fixed32, sfixed32,
-// timestamp-s; for fixed64 double, fixed64, sfixed64 or timestamp-ns …; for
-// packed "packed varint" or "packed " and a type of fixed numbers, as "packed float";
-// else the kind. Somebody may choose any packed type: "packed sint64".
-// Value is set by a Reader: a string, []byte, int64, uint64, bool, float32,
-// float64 or a list of one of these numbers; nil for a message or a group, whose
-// fields are the node's children.
+// or timestamp-s, -ms, -us, -ns; for fixed32 float, fixed32, sfixed32, timestamp-s; for
+// fixed64 double, fixed64, sfixed64 or timestamp-ns …; for packed "packed varint" or
+// "packed " and a type of fixed numbers, as "packed float"; else the kind. Somebody may
+// choose any packed type: "packed sint64". Value is set by a Reader: a string, []byte,
+// int64, uint64, bool, float32, float64 or a list of one of these numbers; nil for a
+// message or a group, whose fields are the node's children.
 type Reading struct {
 	Kind  wire.Kind
 	Type  string

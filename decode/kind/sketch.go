@@ -8,10 +8,9 @@ import (
 // sketchSize is how many distinct values a sketch knows exactly.
 const sketchSize = 24
 
-// A sketch is a bounded summary of the distinct values of a field: the values
-// with the smallest hashes, and how often each was seen. Whatever the order of
-// input, the same values are kept, and each kept value's count is that of all of it
-// that was entered.
+// A sketch is a bounded summary of the distinct values of a field: the values with the
+// smallest hashes, and how often each was seen. Whatever the order of input, the same
+// values are kept, and each kept value's count is that of all of it that was entered.
 type sketch struct {
 	Items []item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values

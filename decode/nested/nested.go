@@ -1,5 +1,9 @@
-// Package nested finds data inside data: a message that travels in a string or
-// bytes field as hex, base64 or gzip, a run of envelopes, a JSON document.
+// Package nested finds data inside data: a message that travels in a string or bytes
+// field as hex, base64 or gzip, a run of envelopes, a JSON document. A payload goes in,
+// and a Content comes out: its form and the data.
+//
+// A Layer is one encoding that such data is wrapped in. Layers are unwrapped to read the
+// data, and wrapped again, to the same bytes, after it was edited.
 //
 // Source: RESEARCH.md#text
 package nested

@@ -1,6 +1,15 @@
-// Package search finds text, bytes, numbers and field paths inside decoded
-// frames: through compression, hex and base64 in strings, JSON, and messages
-// within messages. No schema is needed.
+// Package search finds text, bytes, numbers and field paths inside decoded frames:
+// through compression, hex and base64 in strings, JSON, and messages within messages. A
+// Query and frames, or an exchange, go in; each Match comes out with its frame, its
+// field path and an excerpt. No schema is needed.
+//
+// A pattern of text is a literal or a regular expression. A text that a server sends in
+// several frames is also found where it runs across frames, if they have it in the same
+// field. An excerpt is the text around a match, or the bytes around it in hex. A path in
+// a query may have wildcards.
+//
+// Endpoints uses the same view of frames for another purpose: it finds the URLs of
+// servers that an answer names and that are not recorded yet.
 //
 // Source: RESEARCH.md#search
 package search

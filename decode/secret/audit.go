@@ -135,8 +135,8 @@ type auditor struct {
 	places map[string]int // index in found
 }
 
-// add notes a finding, or counts it where its place is known.
-func (a *auditor) add(f Finding) {
+// addFinding notes a finding, or counts it where its place is known.
+func (a *auditor) addFinding(f Finding) {
 	f.Exchange, f.Part = a.ex.ID, a.part
 	key := f.place()
 	if i, ok := a.places[key]; ok {
@@ -173,14 +173,14 @@ func (a *auditor) head() {
 		{"response trailer", a.ex.ResponseTrailers},
 	} {
 		for _, h := range a.red.FindHeaders(s.fields) {
-			a.add(hit(h, s.place))
+			a.addFinding(hit(h, s.place))
 		}
 	}
 	for _, h := range a.red.FindURL(a.ex.URL) {
-		a.add(hit(h, "url"))
+		a.addFinding(hit(h, "url"))
 	}
 	for _, h := range a.red.FindString(a.ex.Error) {
-		a.add(hit(h, "error"))
+		a.addFinding(hit(h, "error"))
 	}
 }
 
@@ -213,7 +213,7 @@ func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 		for _, h := range a.red.Find(p, a.isForm(captures.Direction(dir))) {
 			f := hit(h, "body")
 			f.Dir = captures.Direction(dir)
-			a.add(f)
+			a.addFinding(f)
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (a *auditor) unsearched(ctx context.Context, src captures.Source) error {
 			found[i].Count++
 		}
 		for _, f := range found {
-			a.add(f)
+			a.addFinding(f)
 		}
 	}
 	return nil
@@ -278,7 +278,7 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 		f.Rule, f.Name, f.Off, f.Len = v.rule, v.field, n.Val, n.End-n.Val
 		f.Path = append(append(fieldpath.Path(nil), at.Path...), t.FieldPath(v.node)...)
 		covered[n.Val] = true
-		a.add(f)
+		a.addFinding(f)
 	}
 	for _, h := range a.red.Find(data, form) {
 		if covered[h.Off] {
@@ -291,7 +291,7 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 				f.Path = append(append(fieldpath.Path(nil), at.Path...), t.FieldPath(i)...)
 			}
 		}
-		a.add(f)
+		a.addFinding(f)
 	}
 }
 

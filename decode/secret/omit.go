@@ -3,13 +3,10 @@ package secret
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 
 	"unwire/captures"
 	"unwire/captures/redact"
-	"unwire/decode"
 )
 
 // Omitted is what a copy lacks because the search for secrets could not look
@@ -73,47 +70,4 @@ func (c *cleaner) mention(ex *captures.Exchange) {
 		}
 		ex.Error += fmt.Sprintf("%d bytes %s were left out, as they cannot be searched for secrets: %s", n, captures.Direction(dir), reasons[dir])
 	}
-}
-
-// replaceMessage notes that the message of a Connect GET, which is frame f,
-// becomes data. The message stands in the URL, and in headers that repeat it.
-func (c *cleaner) replaceMessage(d *decode.Exchange, f *decode.Frame, data []byte) {
-	u, err := url.Parse(d.URL)
-	if err != nil || f.Encoding != "" && f.Err != nil {
-		return
-	}
-	for param := range strings.SplitSeq(u.RawQuery, "&") {
-		name, value, _ := strings.Cut(param, "=")
-		if name != "message" || value == "" {
-			continue
-		}
-		meant, err := url.QueryUnescape(value)
-		if err != nil {
-			return
-		}
-		if text, ok := encodeAs([]byte(meant), f.Raw, data); ok {
-			data = text
-		}
-		c.messages[d.ID] = [2]string{value, url.QueryEscape(string(data))}
-		return
-	}
-}
-
-// head returns an exchange without the secrets that are known by their fields,
-// and with a note of what was left out.
-func (c *cleaner) head(ex *captures.Exchange) *captures.Exchange {
-	out := *ex
-	if m, ok := c.messages[ex.ID]; ok {
-		out.URL = strings.ReplaceAll(out.URL, m[0], m[1])
-		out.Error = strings.ReplaceAll(out.Error, m[0], m[1])
-		for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
-			*section = slices.Clone(*section)
-			for i := range *section {
-				h := &(*section)[i]
-				h.Value = strings.ReplaceAll(h.Value, m[0], m[1])
-			}
-		}
-	}
-	c.mention(&out)
-	return &out
 }

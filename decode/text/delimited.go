@@ -5,8 +5,7 @@ import (
 	"unwire/decode/wire"
 )
 
-// A delimitedPiece is a message behind its length, or what is left when no
-// length fits.
+// A delimitedPiece is a message behind its length, or what is left when no length fits.
 type delimitedPiece struct {
 	whole bool
 	long  int // bytes by which the length is longer than need be

@@ -29,9 +29,8 @@ func Parse(src []byte) ([]byte, error) {
 	return p.from.restore(p.out), nil
 }
 
-// Encode is Parse that writes as it reads, in pieces of whole fields at the
-// outermost level. Done, if it is not nil, is told which beginning of src is not
-// needed any more.
+// Encode is Parse that writes as it reads, in pieces of whole fields at the outermost
+// level. Done, if it is not nil, is told which beginning of src is not needed any more.
 //
 // Limits: it holds the piece; all, where the bytes were hex, base64 or compressed.
 // Errors: after an error in the text, what precedes it may have been written.
@@ -299,8 +298,7 @@ func (p *parser) longForm() error {
 	return nil
 }
 
-// tag reads a field number with its wire type, or finds the type from what
-// follows.
+// tag reads a field number with its wire type, or finds the type from what follows.
 func (p *parser) tag(word []byte) error {
 	number, zigzag, err := parseFieldNumber(word)
 	if err != nil {

@@ -233,8 +233,7 @@ func (r *jsonReader) drain() error {
 	return nil
 }
 
-// placed is an Error of the JSON decoder; off is where it is unless it is one of
-// syntax.
+// placed is an Error of the JSON decoder; off is where it is unless it is one of syntax.
 func placed(src []byte, off int64, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) {

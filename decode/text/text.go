@@ -1,5 +1,9 @@
 // Package text writes bytes as text or JSON that people can read and edit, and
-// reads both back: for any input, what is read back is the input, to the byte.
+// reads both back: for any input, what is read back is the input, to the byte. The
+// input may have many forms: raw, hex, a hex dump, a list of bytes, base64.
+//
+// A Document is divided into parts: frames, delimited messages, or large fields. They
+// are printed with remarks on doubts and with nested content; what is damaged is kept.
 //
 // The text is a superset of Protoscope: whatever that reads, Parse reads with
 // the same result; and it reads what Text writes, but for frames.

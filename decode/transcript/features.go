@@ -422,8 +422,7 @@ func (s *stream) likeness() float64 {
 	return sum / float64(len(pieces))
 }
 
-// areHeadings reports whether all pieces are short lines without a stop: a list of
-// names.
+// areHeadings reports whether all pieces are short lines without a stop: a list of names.
 func (s *stream) areHeadings() bool {
 	for _, p := range s.pieces[:min(len(s.pieces), maxClassified)] {
 		text := strings.TrimSpace(p.text)

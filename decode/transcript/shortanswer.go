@@ -14,9 +14,8 @@ import (
 const surelyAsked = 0.9 // score of the text that the user sent
 
 // chooseShortAnswer finds the answer of a word or a number, which by itself looks like
-// metadata: the likeliest value that is left, where the user asked something and
-// nothing else answers it, or only a title, a list of steps, or the thinking that
-// led to it.
+// metadata: the likeliest value that is left, where the user asked something and nothing
+// else answers it, or only a title, a list of steps, or the thinking that led to it.
 func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 	var said *stream // text that may be the thinking that led to the answer
 	var question, heard *stream

@@ -133,8 +133,7 @@ func (c *collection) firstServerFrame(streams []*stream) int {
 	return first
 }
 
-// sharedIDs are identifiers that stand beside what was said: of messages, not
-// of calls.
+// sharedIDs are identifiers that stand beside what was said: of messages, not of calls.
 func (c *collection) sharedIDs(streams []*stream) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range streams {

@@ -1,13 +1,20 @@
-// Package transcript finds the conversation in an exchange whose schema is unknown:
-// what the user asked, what the assistant thought and answered, which tools
-// were called, and which strings are only identifiers and metadata.
+// Package transcript finds the conversation in an exchange whose schema is unknown: what
+// the user asked, what the assistant thought and answered, which tools were called, and
+// which strings are only identifiers and metadata. An exchange goes in, a Transcript with
+// turns, tools, usage of tokens or a failure comes out.
 //
-// Strings are pooled by direction and field path over all frames. A path's
-// pieces are joined: deltas one behind the other, of growing snapshots the
-// last, of separate values each on a line. Then each role is a hypothesis whose
-// log odds are the sum of weighted features (weights.go has the table); the
-// most likely role is taken, and its features are the candidate's reasons.
-// Nothing depends on field numbers. Member names of JSON count as evidence.
+// A collection pools strings and numbers by direction and field path over all frames, as
+// streams; events in JSON count as fields. A stream is split by labels and variants if
+// fields beside it distinguish several texts, some of them interleaved. Its pieces are
+// joined: deltas one behind the other, of growing snapshots the last, of separate values
+// each on a line. Pieces that were resent are dropped.
+//
+// Then each role is a hypothesis whose log odds are the sum of weighted features. Features
+// come from the stream's own text, from hints in names, from its neighbourhood in the
+// message, and across streams, from comparison with the others (crossfeatures.go).
+// weights.go has the table, which can be fitted to labels and kept in a file. The most
+// likely role is taken, and its features are the candidate's reasons. A short answer, of a
+// word or a number, is chosen last. Nothing depends on field numbers.
 //
 // Source: RESEARCH.md#scoring
 package transcript

@@ -5,6 +5,10 @@
 // its length, its scalar value, or garbage). Malformed input is not an error
 // of the tree: what does not parse becomes a Garbage node, with the reason.
 //
+// A path leads to nodes and back. Splice changes nodes and the lengths around them.
+// Varints, fixed values and the skipping of a field work without a tree, too. A Kind
+// names what bytes may be; which one they are is what package kind decides.
+//
 // Source: RESEARCH.md#wire
 package wire
 

@@ -6,6 +6,10 @@
 //	...
 //	leaf, err := authority.Leaf("api.example.com")
 //
+// Constraints limit the CA to some hosts. A leaf is the certificate of one host; the
+// most recently used are cached. The package knows neither proxies nor captures;
+// putting the CA into trust stores is the command's.
+//
 // Source: RESEARCH.md#proxy
 package ca
 
@@ -59,10 +63,11 @@ type Authority struct {
 // 0600) and making a new certificate for its key when the old one ends. Several
 // processes may do so at once: all of them get the same key.
 //
-// Errors: a key that others can read is refused, as is one that does not parse.
+// Errors: a key that others can read is refused, as is one that does not parse, and a
+// folder that others can write to.
 // Source: RESEARCH.md#proxy
 func Load(dir string) (*Authority, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("mitm: CA folder: %w", err)
 	}
 	key, err := loadKey(filepath.Join(dir, keyName))
@@ -79,6 +84,56 @@ func Load(dir string) (*Authority, error) {
 		return nil, fmt.Errorf("mitm: leaf key: %w", err)
 	}
 	return a, nil
+}
+
+// New makes a new CA in dir, in the place of one that is there. With hosts, names or IP
+// addresses, it vouches for these and the names below them alone: programs that trust
+// it accept no certificate for others.
+//
+// Errors: ErrHost, and those of Load.
+func New(dir string, hosts []string) (*Authority, error) {
+	c, err := newConstraints(hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFolder(dir); err != nil {
+		return nil, fmt.Errorf("mitm: CA folder: %w", err)
+	}
+	for _, name := range []string{keyName, certName} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("mitm: CA folder: %w", err)
+		}
+	}
+	key, err := loadKey(filepath.Join(dir, keyName))
+	if err != nil {
+		return nil, fmt.Errorf("mitm: CA key: %w", err)
+	}
+	der, err := selfSign(key, c)
+	if err != nil {
+		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
+	}
+	if err := writeAtomically(filepath.Join(dir, certName), pemCertificate, der, 0o644, true); err != nil {
+		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
+	}
+	return Load(dir)
+}
+
+// makeFolder makes the CA's folder, or checks that nobody else can put a CA there.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" { // keeps access lists instead
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("%s: mode %04o lets others replace the CA: run 'chmod go-w' on it, and 'unwire ca new' if somebody may have", dir, mode)
+	}
+	return nil
 }
 
 func loadKey(file string) (*ecdsa.PrivateKey, error) {
@@ -122,10 +177,15 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 // loadCertificate reads the certificate, or makes it if there is none for this key or
 // it is about to end.
 func loadCertificate(file string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
-	if cert, err := readCertificate(file); err == nil && isUsable(cert, key) {
+	cert, err := readCertificate(file)
+	if err == nil && isUsable(cert, key) {
 		return cert, nil
 	}
-	der, err := selfSign(key)
+	var c constraints
+	if err == nil && isOf(cert, key) {
+		c = constraintsOf(cert) // a renewed certificate vouches for no more
+	}
+	der, err := selfSign(key, c)
 	if err != nil {
 		return nil, err
 	}
@@ -146,11 +206,16 @@ func readCertificate(file string) (*x509.Certificate, error) {
 }
 
 func isUsable(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
-	pub, ok := cert.PublicKey.(*ecdsa.PublicKey)
-	return ok && pub.Equal(&key.PublicKey) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
+	return isOf(cert, key) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
 }
 
-func selfSign(key *ecdsa.PrivateKey) ([]byte, error) {
+// isOf reports whether a certificate is for a key.
+func isOf(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
+	pub, ok := cert.PublicKey.(*ecdsa.PublicKey)
+	return ok && pub.Equal(&key.PublicKey)
+}
+
+func selfSign(key *ecdsa.PrivateKey, c constraints) ([]byte, error) {
 	serial, err := serialNumber()
 	if err != nil {
 		return nil, err
@@ -171,7 +236,10 @@ func selfSign(key *ecdsa.PrivateKey) ([]byte, error) {
 		MaxPathLenZero:        true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		// What it signs vouches for servers, not for mail or programs.
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
+	c.apply(template)
 	return x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 }
 

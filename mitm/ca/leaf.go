@@ -82,6 +82,9 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	if name == "" || len(name) > maxHostLength {
 		return nil, fmt.Errorf("mitm: no certificate for host %.40q: %d bytes long", host, len(host))
 	}
+	if !a.VouchesFor(name) {
+		return nil, fmt.Errorf("mitm: no certificate for %s: the CA is for %s alone", name, strings.Join(a.Hosts(), ", "))
+	}
 	if cert := a.leaves.get(name); cert != nil {
 		return cert, nil
 	}

@@ -7,6 +7,12 @@
 //	...
 //	h2.New(h2.Config{Client: client, Server: server, ...}).Run(ctx, head)
 //
+// A Relay has a pump for each direction, which reads frames from one side and writes
+// them to the other. Frames that are longer than its buffer pass in parts. A header
+// block is decoded when all its frames are there. A stream is an exchange that is
+// being recorded. Conn buffers reads and joins writes. Package mitm alone calls this
+// one, and decides what is recorded.
+//
 // Limits: a connection ends after a header block that HPACK does not explain, a header
 // section of more than 8 MiB, or a frame of more than 1 MiB that is not DATA. A header
 // table of more than 1 MiB is not offered.

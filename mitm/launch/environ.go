@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -41,36 +40,6 @@ var hookSource []byte
 // case only, others read capitals only.
 var proxyVariables = []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"}
 
-// bundleVariables name a file of all the CAs to trust, replacing the system's.
-var bundleVariables = []string{
-	"SSL_CERT_FILE",                    // OpenSSL, Go, Ruby, rustls-native-certs
-	"REQUESTS_CA_BUNDLE",               // Python requests
-	"CURL_CA_BUNDLE",                   // curl
-	"GIT_SSL_CAINFO",                   // git
-	"CARGO_HTTP_CAINFO",                // cargo
-	"AWS_CA_BUNDLE",                    // AWS tools
-	"PIP_CERT",                         // pip
-	"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", // gRPC's C core
-	"NIX_SSL_CERT_FILE",                // Nix's builds of OpenSSL
-}
-
-// extraVariables name a file of CAs to trust besides the built-in ones.
-var extraVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
-
-// systemBundles are where systems keep their CAs in one file.
-var systemBundles = []string{
-	// Debian, Ubuntu, Arch, Alpine.
-	"/etc/ssl/certs/ca-certificates.crt",
-	// Fedora, RHEL.
-	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-	// Older RHEL.
-	"/etc/pki/tls/certs/ca-bundle.crt",
-	// SUSE.
-	"/etc/ssl/ca-bundle.pem",
-	// macOS, BSD.
-	"/etc/ssl/cert.pem",
-}
-
 // proxyEnvironment is the environment of a command that uses the proxy; its files are
 // in dir.
 func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, error) {
@@ -84,6 +53,7 @@ func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, err
 	}
 	env.set("NO_PROXY", "")
 	env.set("no_proxy", "")
+	env.proxyJava(proxy)
 	if err := env.trustCA(o.CAFile, dir); err != nil {
 		return nil, err
 	}
@@ -133,73 +103,6 @@ func (e *env) set(name, value string) {
 
 func (e *env) unset(name string) {
 	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-}
-
-// trustCA makes the command trust the CA in addition to those that it trusts already:
-// a host that is not captured still shows its own certificate.
-func (e *env) trustCA(caFile, dir string) error {
-	ca, err := os.ReadFile(caFile)
-	if err != nil {
-		return fmt.Errorf("CA: %w", err)
-	}
-	bundle, err := e.bundleCAs(ca, bundleVariables, systemBundle())
-	if err != nil {
-		return err
-	}
-	extra, err := e.bundleCAs(ca, extraVariables, "")
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name      string
-		data      []byte
-		variables []string
-	}{{"ca-bundle.pem", bundle, bundleVariables}, {"ca-extra.pem", extra, extraVariables}} {
-		path := filepath.Join(dir, f.name)
-		if err := os.WriteFile(path, f.data, 0o600); err != nil {
-			return err
-		}
-		for _, name := range f.variables {
-			e.set(name, path)
-		}
-	}
-	return nil
-}
-
-// bundleCAs joins the CA with the files that the variables name now and with the
-// system's, if one is given.
-func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, error) {
-	var files []string
-	for _, name := range variables {
-		if f := e.get(name); f != "" && !slices.Contains(files, f) {
-			files = append(files, f)
-		}
-	}
-	if system != "" && !slices.Contains(files, system) {
-		files = append(files, system)
-	}
-	out := bytes.NewBuffer(ca)
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if os.IsNotExist(err) {
-			continue // then the command did without it so far
-		}
-		if err != nil {
-			return nil, fmt.Errorf("trusted CAs: %w", err)
-		}
-		out.WriteByte('\n')
-		out.Write(data)
-	}
-	return out.Bytes(), nil
-}
-
-func systemBundle() string {
-	for _, f := range systemBundles {
-		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
-			return f
-		}
-	}
-	return ""
 }
 
 // loadNodeHook has Node programs load the hook, which redirects their connections:

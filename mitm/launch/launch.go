@@ -3,6 +3,13 @@
 // a proxy and trusts the proxy's CA, and redirects the connections of Node programs.
 // RunTransparent and RunPassive, on Linux, run it in a network namespace instead: the
 // first hands its connections to a proxy, the second records its packets.
+//
+// Inspect tells which runtime a command has, such as Node or a static binary. In the
+// network namespace (netns), rules of the kernel hand all packets to sockets of this
+// program: TCP is forwarded to the proxy or to its server, datagrams are relayed, and
+// packets are read from a socket. A control channel connects the process inside the
+// namespace with the one outside. The package knows the proxy's address and its CA's
+// file, and no captures; the commands capture and demo call it.
 package launch
 
 import (

@@ -6,6 +6,12 @@
 //	c, err := credential.Resolver{Getenv: os.Getenv}.Load("keyring:my-service/me")
 //	secret, from, ok := c.Find(credential.HeaderNames("authorization")...)
 //
+// A reference such as keyring:… or the name of a file says where secrets are; stored
+// secrets are those of a client on this machine. ParseToken reads a JWT. A token
+// exchange posts an API key and returns tokens. A placeholder is recognised here, and
+// filled by package replay. Secrets are found before there is a request, so the
+// package knows none.
+//
 // Source: RESEARCH.md#credentials
 package credential
 

@@ -6,6 +6,14 @@
 //	e, err := edit.Parse("set", "@0 1.2=hello")
 //	out, inserted, err := e.Apply(data, false, nil)
 //
+// A path leads into the fields of protobuf or the members of JSON, and through
+// layers: a value that is JSON, protobuf, hex, base64 or compressed inside another.
+// The text of a value becomes bytes by its kind, which the edit names or the field
+// has; retype keeps a value and changes its kind. A patch is a file of edits. Lookups
+// return the values at a path and change nothing.
+//
+// The package knows no requests: replay, replay/live and replay/suite call it.
+//
 // Source: RESEARCH.md#replay
 package edit
 

@@ -8,6 +8,12 @@
 //	}
 //	resp, err := outbound.New(u.Scheme, "2", false, true, policy).RoundTrip(req)
 //
+// CheckTarget decides by a URL, and the transport once more by the address that it
+// dials. A Pace keeps requests to other hosts few, and obeys Retry-After. A Failure
+// has the Reason why a request got no answer, for programs and for people. The
+// package knows no captures and no requests: replay, replay/probe and
+// replay/credential send through it.
+//
 // Source: RESEARCH.md#replay
 package outbound
 

@@ -9,5 +9,12 @@
 // within their budget and keeps the journal, and what the answers show is
 // entered in a Result, or in the Definition that is verified.
 //
+// Options have ranges of field numbers to ask about, and can be filled from a
+// capture. A Question is a doubt about a field, with Claims that the answers decide.
+// Run and Verify send a fingerprint first, which finds the protocol and the runtime.
+// A Definition lists the fields that a Verification checks, each with a Verdict. A
+// stop ends a probe early with what was learnt. Messages are built here only as far
+// as all runtimes read them alike: wrapped in the fields that lead to them.
+//
 // Source: RESEARCH.md#probe
 package probe

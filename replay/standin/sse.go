@@ -172,7 +172,7 @@ func (s *Server) bidiAppend(ctx context.Context, req *connect.Request[message]) 
 			return nil, err
 		}
 	}
-	if err := ses.add(get(req.Msg, "append_seqno").Int(), m, s.script.Appends.Window); err != nil {
+	if err := ses.addMessage(get(req.Msg, "append_seqno").Int(), m, s.script.Appends.Window); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(dynamicpb.NewMessage(req.Spec().Schema.(protoreflect.MethodDescriptor).Output())), nil
@@ -205,9 +205,9 @@ func (ses *session) withhold() bool {
 	return ses.held%2 == 0
 }
 
-// add takes an append in, ahead of its turn if it must. A repeated one is
+// addMessage takes an append in, ahead of its turn if it must. A repeated one is
 // answered as the first one was: the client did not see the answer.
-func (ses *session) add(seqno int64, m *dynamicpb.Message, window int) error {
+func (ses *session) addMessage(seqno int64, m *dynamicpb.Message, window int) error {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.touched = time.Now()

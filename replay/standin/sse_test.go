@@ -266,11 +266,11 @@ func TestAppendsThatNobodyTakesAreBounded(t *testing.T) {
 	big := dynamicpb.NewMessage(a.client)
 	big.SetUnknown(append([]byte{0xc2, 0x3e, 0x80, 0x80, 0x80, 0x02}, make([]byte, 4<<20)...))
 	for seqno := range int64(3) {
-		if err := ses.add(seqno, big, 16); err != nil {
+		if err := ses.addMessage(seqno, big, 16); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantCode(t, ses.add(3, big, 16), connect.CodeResourceExhausted, "wait for RunSSE")
+	wantCode(t, ses.addMessage(3, big, 16), connect.CodeResourceExhausted, "wait for RunSSE")
 }
 
 func TestSessionsAreBounded(t *testing.T) {

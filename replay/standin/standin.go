@@ -8,6 +8,16 @@
 // it sends the same bytes: identifiers are derived, never random, and every
 // duration that it reports comes from the script.
 //
+// A script is JSON that is read strictly; its names and templates are bound to the
+// messages of the API before the server starts. A turn plays a script for the agent's
+// stream, with tool calls that the client executes and an inbox for its answers; a
+// chat plays one for the older endpoints. Clients without HTTP/2 get the same turn
+// over server-sent events (SSE) or by polling, in sessions to which they append
+// messages. The server makes its certificate. Handlers check each request's
+// credentials and client version, exchange keys for tokens, and answer with the
+// script's compression and codec; a response writer can leave out the end of an
+// answer.
+//
 // Source: RESEARCH.md#stand-in
 package standin
 

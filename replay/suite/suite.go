@@ -4,6 +4,9 @@
 //
 // Files and captures go in; Run sends one after the other, and hands out an Outcome
 // for each.
+//
+// An experiment is parsed, sent and checked against its expectations here; the edits
+// in it are those of package replay/edit, and sending is package replay's.
 package suite
 
 import (

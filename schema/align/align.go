@@ -1,15 +1,24 @@
-// Package align joins the names of JSON to the numbers of protobuf.
+// Package align joins the names of JSON to the numbers of protobuf. Pairs of bodies go
+// in, the same message in both codecs, and a Report comes out, which can be parsed again
+// and made a descriptor set.
 //
-// The same message in both codecs has the same fields with the same values, so
-// over some pairs of a method's messages each number has one name that it can
-// have. A pair of bodies is a bipartite graph, numbers against names, with an
-// edge where presence and value allow it in every pair; the true assignment is
-// one of its perfect matchings. A join is an edge that all of them have. What
-// could be exchanged without any pair contradicting it is left in doubt.
+// The same message in both codecs has the same fields with the same values, so over some
+// pairs each number has one name that it can have. A pair is a bipartite graph, numbers
+// against names, with an edge where presence and value allow it in every pair; the true
+// assignment is one of its perfect matchings. A join is an edge that all of them have.
+// What could be exchanged without any pair contradicting it is left in doubt.
 //
-// Nothing of that holds for a body that is not the same data in both halves,
-// such as an answer with a time in it. Of such a one only values count that
-// are long and stand once on either side.
+// Calls finds the pairs among the calls of captures. Instances are the messages of one
+// type in all pairs. Candidates are the fields and members that could be the same one, as
+// far as no instance contradicts it. The solver finds them for each type, and takes the
+// matching from there.
+//
+// A field and a member are in agreement if some type reads both as the same value; a
+// typeset holds the types that do, among them the scalar and the well-known ones.
+//
+// A body that is not the same data in both halves, such as an answer with a time in it,
+// proves nothing as a whole. Of such a body only values of significance count, which are
+// long and occur once on either side.
 //
 // Source: RESEARCH.md#align
 package align

@@ -1,10 +1,10 @@
-// Package archive reads the members of archives and packages, one after the
-// other and in memory: nothing is written, so that a member's name is only a
-// name, wherever it points to.
+// Package archive reads the members of archives and packages, one after the other and in
+// memory: nothing is written, so that a member's name is only a name, wherever it points
+// to. A Visitor is called with each member, and a Budget limits what is unpacked in all.
 //
-// Read are zip with all that is zip inside (jar, vsix, whl, nupkg, apk, crx),
-// asar, tar, ar with Debian's packages, squashfs alone and in an AppImage, and
-// what is compressed by gzip, bzip2, xz or Zstandard.
+// Read are zip with all that is zip inside (jar, vsix, whl, nupkg, apk, crx), asar, tar, ar
+// with Debian's packages, squashfs alone and in an AppImage, and compressed streams: gzip,
+// bzip2, xz or Zstandard. The format is detected by the first bytes.
 package archive
 
 import (

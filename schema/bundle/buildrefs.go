@@ -103,9 +103,8 @@ func (b *builder) byName(r *ref) string {
 	return ""
 }
 
-// nearest returns the type that a word names: in the module that it is imported
-// from, or else in its own file, or else anywhere; and whether there are several
-// that it might be.
+// nearest returns the type that a word names: in the module that it is imported from, or
+// else in its own file, or else anywhere; and whether there are several that it might be.
 func (b *builder) nearest(r *ref, word string) (name string, several bool) {
 	from := ""
 	if strings.HasPrefix(r.module, ".") {

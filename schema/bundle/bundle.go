@@ -1,11 +1,18 @@
-// Package bundle extracts protobuf schemas from JavaScript: from what code
-// generators wrote, as it is shipped, bundled and minified. It parses and
-// never executes.
+// Package bundle extracts protobuf schemas from JavaScript: from what code generators
+// wrote, as it is shipped, bundled and minified. It parses and never executes. Scripts go
+// in, and files of descriptors come out, which package schema/extract merges.
 //
-// A script is tokenized as a whole and its brackets are matched; around words
-// that survive minifiers expressions are parsed, and names in them are followed
-// through scopes, aliases and the module systems of bundlers. No grammar has to
-// hold for the whole script, so broken JavaScript costs what is broken.
+// A script is tokenized as a whole and its brackets are matched. Around anchors, which are
+// words that survive minifiers, expressions are parsed; names in them are dereferenced
+// through scopes, constants, and the modules and exports of bundlers. No grammar has to
+// hold for the whole script, so broken JavaScript costs what is broken. A budget limits
+// the work for one script.
+//
+// Each code generator has files of its own: protobuf-es 1 and 2 with Connect's services,
+// protobuf-ts, ts-proto, protobufjs (static code, read from its encoders, and reflection
+// JSON), JSPB, and gRPC's service definitions. What they find is entered into a model of
+// messages, enums and services. The builder makes descriptors of it: it merges
+// duplicates, resolves references, and restores the spelling of field names.
 package bundle
 
 import (

@@ -223,8 +223,7 @@ func (x *scan) writtenName(e *encoder, from, at int32) (name string, repeated bo
 	return s.memberBefore(e, at), true
 }
 
-// memberAfter returns the member of the message that is named first between two
-// tokens.
+// memberAfter returns the member of the message that is named first between two tokens.
 func (s *script) memberAfter(e *encoder, from, end int32) string {
 	for i := from; i < end; i++ {
 		if s.is(i, e.param) && s.typ(i-1) != js.DotToken {
@@ -239,8 +238,7 @@ func (s *script) memberAfter(e *encoder, from, end int32) string {
 	return ""
 }
 
-// memberBefore returns the member of the message that is named last before a
-// token.
+// memberBefore returns the member of the message that is named last before a token.
 func (s *script) memberBefore(e *encoder, at int32) string {
 	if !s.mayScanSpan(s.brs[e.body].open, at) {
 		return ""

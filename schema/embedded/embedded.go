@@ -1,11 +1,18 @@
-// Package embedded finds protobuf descriptors that compiled code and generated
-// sources carry: serialized FileDescriptorProtos among any other bytes.
+// Package embedded finds protobuf descriptors that compiled code and generated sources
+// carry: serialized FileDescriptorProtos among any other bytes. Bytes go in, and each
+// descriptor comes out with its place and the form in which it was written.
 //
-// They are found by their structure. A file's descriptor begins with its name;
-// from there on fields must follow each other in the order, with the types and
-// with the kinds of names that a descriptor has. What does not continue ends it.
-// No format of executables is parsed, so it is all the same which one it is,
-// and whether descriptors are in a section, in a set or in a string's bytes.
+// They are found by their structure. A file's descriptor begins with its name; from there
+// on fields must follow each other in the order, with the types and with the kinds of names
+// that a descriptor has. What does not continue ends it. No format of executables is
+// parsed, so it is all the same which one it is, and whether descriptors are in a section,
+// in a set or in a string's bytes.
+//
+// Scan also looks in base64, in gzip and in text of UTF-16. ScanClass reads the constants
+// of a Java class file, and ScanSource the literals of source text in any language, which
+// it joins and unescapes.
+//
+// Package extract chooses which of these a file needs; JavaScript is package bundle's.
 package embedded
 
 import (

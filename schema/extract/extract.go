@@ -1,8 +1,21 @@
-// Package extract collects protobuf schemas out of what ships them, and writes
-// them as .proto files and as one descriptor set.
+// Package extract collects protobuf schemas out of what ships them, and writes them as
+// .proto files and as one descriptor set.
 //
-// [Read] takes the files of one input apart by their formats; [Merge] joins what inputs
-// declare into files that link: one per package, with the imports that they need.
+// [Read] takes the files of one input apart by their formats: scripts, descriptor sets,
+// archives, executables. Of unread formats it reports that they hold programs. If a
+// reader panics, that costs the one file, and is reported.
+//
+// [Merge] joins what inputs declare into files that link: one per package, with the
+// imports that they need. An element is a declaration at the top level of a file. Of two
+// elements with one name, one stays if it subsumes the other; others are numbered.
+// Conflicts of names, broken declarations and missing types are reported, and mended
+// where that is possible.
+// Packages in a cycle are split over files, which is possible as long as no message is in
+// the cycle. A Set is the result. Its comments and the order of its fields are those of
+// the source where the source has them.
+//
+// Package embedded finds descriptors in bytes, package bundle in scripts, package archive
+// reads members; this package knows no traffic.
 package extract
 
 import (

@@ -1,7 +1,19 @@
 // Package infer makes definitions from traffic.
 //
-// It works in two steps: Evidence is a bounded, mergeable summary of what was seen of
-// each field, and Infer turns it into definitions with probabilities.
+// It works in two steps. Evidence is a bounded, mergeable summary of what was seen of each
+// field and each method: Gather collects it from captures, GatherMessages from files of
+// messages. It can be written as JSON and merged; a set of sources keeps an input from
+// being counted twice. Readings that a user chose are part of it.
+//
+// Infer turns evidence into definitions with probabilities. The messages at one place in
+// the traffic form a class; classes that are similar are unified, after a trial that all
+// their fields fit. A class can also be a mixture of several types. Then a field's label is
+// decided, and which fields are in a map or in a oneof, which classes are well-known
+// types or wrappers, and which field holds a JSON document. The writer writes .proto
+// files, with examples and with the doubts that are left and what would settle them.
+//
+// What a single field is, package kind decides. Package check compares the result with
+// more traffic, and package update adds it to existing files.
 //
 // Source: RESEARCH.md#inference
 package infer

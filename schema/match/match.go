@@ -1,9 +1,12 @@
-// Package match says which of the known messages an anonymous one may be.
+// Package match ranks which of the known messages an anonymous one may be. Samples and
+// definitions go in; a Result with Candidates comes out. Targets are the messages in a
+// capture that are to be matched.
 //
-// Candidates compete by description length: how many bits it takes to write the
-// samples down if they are of a type. What a type says for certain of its fields
-// is a veto where bytes cannot be that; all else is a price. Types that nothing
-// in the samples tells apart are ties, and are named as such.
+// Candidates compete by description length: how many bits it takes to write the samples
+// down if they are of a type. A score is the sum of the costs of all values. What a type
+// declares is a veto where the bytes cannot be that; all else is a price. Types that
+// nothing in the samples distinguishes are ties, and the fields that would distinguish
+// them are named.
 //
 // Source: RESEARCH.md#match
 package match

@@ -1,12 +1,21 @@
-// Package update brings hand-written .proto files up to date with what a source
-// says, and changes nothing else of them: what is new is spliced into the text
-// in the file's own formatting, and every byte outside of it stays.
+// Package update brings hand-written .proto files up to date with what a source says, and
+// changes nothing else of them: what is new is spliced into the text in the file's own
+// formatting, and every byte outside of it stays.
 //
-// The work is done in two passes over each source: first names that were
-// placeholders, with all that refers to them; then what is new, and marks of
-// what is gone. After each, the files are compiled.
+// The work is done in two passes over each source: first names that were placeholders,
+// with all that refers to them; then what is new (additions), and marks of what is gone.
+// After each, the files are compiled. Changes and conflicts are returned, each with a
+// description; WriteFiles writes the files.
 //
-// Source: RESEARCH.md#updates
+// Elements of the source are paired with those of the files. A document is the text of a
+// file with the places of its declarations. A new declaration is printed in the style of
+// its neighbours, and inserted at a place that fits its number; a new type is placed near
+// its users, in a file that they import.
+//
+// The evidence log is a file that keeps which source each element comes from. Findings
+// are the result of a probe, or the list that an inference has written.
+//
+// Sources are loaded by package update/source; this package reads no captures.
 package update
 
 import (

@@ -1,6 +1,10 @@
 // Package packet reads the packets of pcap and pcapng files and takes the TCP
 // segments out of them: it decodes the link layer, IPv4 and IPv6, and puts
 // fragments of IP packets together.
+//
+// The link layer says what a packet holds; fragments wait until their IP packet is
+// complete. A block of secrets in pcapng is handed to the caller. The package knows
+// no streams: package pcap puts segments into order.
 package packet
 
 import (

@@ -1,5 +1,17 @@
-// Package app is a run of the program, as all commands see it: standard streams,
-// signals, exit codes, addresses of exchanges and frames, and result files.
+// Package app is a run of the program, as all commands see it: what they share, and
+// none of their work. A command gets an App, and returns an error, which Report
+// prints with a hint as an exit status.
+//
+// Input is read from a file or stdin, mapped into memory (in pages) if it is large;
+// captures are opened for reading with limits, and indexed when they are closed;
+// definitions are loaded from what a user names. An address names an exchange or a
+// frame. Output is objects of the contract on stdout and remarks on stderr; a result
+// file gets its name when it is complete.
+//
+// Flags that several commands have are read here: the target of requests with its
+// policy, headers whose value a command makes (header-from), sizes and network
+// addresses. The rest is the process: signals, the memory limit and the file size
+// limit of the shell, and the version.
 package app
 
 import (

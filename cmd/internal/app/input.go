@@ -122,3 +122,34 @@ func FirstBytes(name string) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, 64))
 }
+
+// MaxInput bounds what is read whole from a file or stdin.
+const MaxInput = 1 << 30
+
+// ReadInput reads a file, or stdin for "-".
+func (a *App) ReadInput(name string) ([]byte, error) {
+	r := a.Input
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r = a.Interruptible(f)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+	}
+	if len(data) > MaxInput {
+		return nil, fmt.Errorf("%s is larger than %d bytes", InputName(name), MaxInput)
+	}
+	return data, nil
+}
+
+func InputName(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
+}

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"context"
 	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
+	"time"
 )
 
 // UpstreamRoots is the system's roots and those of a file; nil for none.
@@ -41,4 +43,14 @@ func ListenLoopback(addr string) (net.Listener, error) {
 		return nil, Fail(ExitInput, err, "choose another port, or 127.0.0.1:0 for any free one")
 	}
 	return ln, nil
+}
+
+// shutdownGrace is how long running calls get when a server is told to end.
+const shutdownGrace = time.Second
+
+// Shutdown ends a server by its own function. What runs after the grace is cut off.
+func (a *App) Shutdown(stop func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(shutdownGrace, InterruptedDrain))
+	defer cancel()
+	_ = stop(ctx) // nothing of what was cut off is kept
 }

@@ -1,6 +1,9 @@
 // Package cli is the command line. The packages below it have the commands, one file
 // per command with its flags and calls; package app has what a run of the program
 // is. The work is done by libraries that return.
+//
+// Run handles the arguments, signals and the exit status; commands are listed by
+// group in one place.
 package cli
 
 import (

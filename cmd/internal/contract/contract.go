@@ -6,6 +6,11 @@
 // library's result embeds that type, so that a concept has one type; the members that
 // only the command line knows, such as a file's name, stand beside it. The annotated
 // field, which is also read back, is the type of package field.
+//
+// A file has the objects of a group of commands: capture those of ls, show and grep,
+// events those of a recording, imported, diff, transcript, secrets, schema, replay
+// and probe those of the commands of that name, machine those of ca and doctor. An
+// Encoder writes an object as one line.
 package contract
 
 import (

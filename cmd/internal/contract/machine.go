@@ -8,6 +8,10 @@ type CA struct {
 
 	// NotAfter is the last day that it is valid: 2027-01-31.
 	NotAfter string `json:"not_after"`
+
+	// Hosts are those that the CA vouches for, with the names below them; none if it is for
+	// all.
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // Check is what doctor found about one thing.

@@ -5,6 +5,11 @@
 //
 // What both say is in testdata, a folder that the go tool leaves alone: the
 // scenario, and the workspace whose file the model wants to read.
+//
+// The Go client has a file for what its turn answers to the server, one for its
+// messages, and one for its transport; fallback is how it splits the stream into
+// calls where there is no HTTP/2. The clients know no captures: the demo command runs
+// them through a proxy.
 package demo
 
 import (

@@ -1,6 +1,11 @@
 // Package doctor looks at what recording needs of this machine and says what
 // to do about what is missing. It changes nothing, and uses no network beyond
 // loopback.
+//
+// The checks are: the CA and whether the system trusts it, network variables and
+// ports, programs that are of use, capture in a network namespace (transparent), and
+// the file system: free space for captures, its clock, and leftovers of killed
+// captures. Package capturetext prints them.
 package doctor
 
 import (

@@ -5,6 +5,9 @@
 // A folder is in the folder for temporary files, which others can write to. It
 // has a lock file, whose lock the system releases when the capture dies, however
 // it dies. What is not exactly what Create makes is left alone.
+//
+// The lock is the system's: one file has it for Unix, one for Windows. The commands
+// capture and doctor look for such folders.
 package leftover
 
 import (

@@ -1,10 +1,21 @@
-// Package query answers questions about captures: what is in them, what a frame says,
-// why a field is read as it is, where something occurs, what differs. Every surface
-// asks here: the command line now, the workbench and agents later.
+// Package query answers questions about captures. Every surface asks here: the
+// command line now, the workbench and agents later. The address of a capture, an
+// exchange or a frame goes in; results of the libraries and objects of the contract
+// come out.
 //
-// The address of a capture, an exchange or a frame goes in; results of the libraries
-// and objects of the contract come out. A Capture keeps what is costly to derive, and
-// stores it in the file, so that it is derived once.
+// A Capture keeps the evidence that is costly to derive, and stores it in the file,
+// so that it is derived once. Views are how the frames of a method are read: by
+// definitions, by evidence, and by the choices of a user. Documents are files of
+// messages without a capture, which are read the same way.
+//
+// What can be asked: which frame or exchange is at an address, where something occurs
+// (search), why a field is read as it is (explain), what differs between two things
+// (diff) or varies over many (series), who said what (transcript), what definitions
+// cover (coverage), what messages are inferred from (inference), what a replay would
+// send (replay plan), and at which address a finding is.
+//
+// Frames that leave for files, such as the page of a check, are handed out without
+// secrets (RedactedFrames). The package knows no flags and prints nothing.
 package query
 
 import (

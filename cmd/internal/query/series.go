@@ -37,7 +37,7 @@ func (s *Series) Field(v *diff.Variation) (protoreflect.FieldDescriptor, string)
 func CompareSeries(ctx context.Context, parts []string, method string, o DiffOptions) (*Series, error) {
 	in := seriesInput{DiffOptions: o, method: method}
 	for _, part := range parts {
-		if err := in.add(ctx, part); err != nil {
+		if err := in.addInput(ctx, part); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +78,8 @@ type seriesInput struct {
 	messages  []locatedMessage
 }
 
-// add adds what an address or the name of a file stands for.
-func (s *seriesInput) add(ctx context.Context, name string) error {
+// addInput adds what an address or the name of a file stands for.
+func (s *seriesInput) addInput(ctx context.Context, name string) error {
 	at := ParseAddress(name)
 	if len(s.exchanges)+len(s.messages) >= maxSeries {
 		return &DiffError{Problem: Unlike, text: fmt.Sprintf("a series has at most %d parts", maxSeries)}

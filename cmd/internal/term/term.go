@@ -1,5 +1,8 @@
 // Package term is where output meets a terminal: tables, colour, width, and
 // the escaping that keeps captured bytes from driving the terminal.
+//
+// Tables that are wider than the terminal become paragraphs. The package knows
+// nothing of what is printed.
 package term
 
 import (

@@ -3,6 +3,9 @@
 //
 // What is to be done is planned first, as files and commands that can be shown
 // to the user, and done only then.
+//
+// A Store is the system's, Java's or NSS's, which browsers use. The commands ca
+// install and ca remove call this package.
 package trust
 
 import (

@@ -8,6 +8,9 @@
 //		last, done := f.Event(event)
 //		…
 //	}
+//
+// Exchanges that are pieces of one stream are held, as far as bounds allow, and joined with
+// each new one: the stream has one answer.
 package follow
 
 import (

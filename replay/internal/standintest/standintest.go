@@ -1,5 +1,6 @@
 // Package standintest records a client of the stand-in for tests: Turn holds a
-// conversation, and returns its number in a capture.
+// conversation, and returns its number in a capture. A Tap is the transport that
+// records it, as the proxy does.
 package standintest
 
 import (

@@ -5,6 +5,18 @@
 // value before it: Probe finds the fields of messages so, and Verify whether a
 // definition of them is right.
 //
+// A search goes from the highest number down, a payload of canaries for each batch of
+// numbers, with a lookahead at candidates behind it. A control asks about a number
+// that cannot exist. Further requests find which fields are protobuf groups, what the
+// key and the value of a map entry are, which label a field has (single or repeated),
+// and whether a field is a message: groups nested to the parser's depth limit are too
+// deep inside it. The message path is tested before a nested message is asked about.
+// JSON that ends early makes the server name the request type. A report enters what
+// is known in the result.
+//
+// Verify puts the claims of a whole definition into one payload, and isolates those
+// that the parser refuses. Package oracle alone calls this one.
+//
 // Source: RESEARCH.md#probe
 package es
 

@@ -1,11 +1,17 @@
 // Package golang asks servers whose parser is protobuf-go, behind connect-go or
-// grpc-go.
+// grpc-go. Probe finds the fields of messages, Verify checks the fields of a
+// definition. Both take a probe.Client, which sends messages, and enter what the
+// answers show in a result of package probe. Package oracle alone calls them.
 //
-// That parser refuses text that is not UTF-8, messages that are none, and lists of
-// numbers that break off, and skips everything else. A message has a value for each
+// That parser refuses invalid UTF-8 in strings, malformed messages, and packed lists
+// that are truncated, and skips everything else. A test message has a value for each
 // of many numbers, and ends with something that is refused in other words: which of
-// the two is refused says whether one of the numbers is of the kind, and halving the
-// numbers says which.
+// the two is refused shows whether one of the numbers is of the kind, and halving the
+// numbers shows which.
+//
+// What is known of a message, and the tests of its fields, are in file message.
+// Verify asks for strings first: one that is refused confirms the messages that lead
+// to it, too.
 //
 // Source: RESEARCH.md#probe
 package golang

@@ -3,6 +3,12 @@
 // them exist. It asks for the names of enums' values and the types that an Any may
 // hold, too, and joins the names to the numbers that are known.
 //
+// Candidates come from the dictionary of definitions, and from the JSON keys of
+// captures. A batch of them is one JSON object; the JSON error names the one that it
+// is about. Further batches find the names of enum values, the elements of lists and
+// maps, and aliases: two names of one field. Package oracle alone asks; the command
+// collects the keys.
+//
 // Source: RESEARCH.md#probe
 package names
 

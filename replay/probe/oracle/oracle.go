@@ -6,6 +6,9 @@
 // VerifyMethods checks the definitions of the requests in a capture, and can make
 // the plans alone.
 //
+// The captured methods are those of a capture that can be verified; each is verified
+// with the headers and the message of its exchange.
+//
 // Source: RESEARCH.md#probe
 package oracle
 

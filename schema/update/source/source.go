@@ -1,11 +1,14 @@
-// Package source loads the sources of updates: definitions, captures and the evidence
-// that they leave, the joins of calls in two codecs, and shipped code. A Folder is what
-// is updated.
+// Package source loads the sources of updates: definitions, captures (traffic) and the
+// evidence that they leave, the joins of calls in two codecs, and shipped code. A Folder
+// is what is updated.
 //
 //	folder, err := source.ReadFolder(ctx, "proto")
 //	loader := &source.Loader{Have: folder.Schema}
 //	src, err := loader.Load(ctx, "app/dist/main.js", head)
 //	result, err := folder.Update(ctx, []update.Source{*src}, &loader.Calls, complete, update.Options{})
+//
+// Traffic is checked against the definitions at hand, and only what is new is inferred.
+// After an update, calls in two codecs are joined, which gives placeholders names.
 package source
 
 import (

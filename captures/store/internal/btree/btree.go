@@ -6,6 +6,9 @@
 //
 // Whatever is not as expected is left to a query, which says what is wrong with it, and
 // so are payloads that have pages of their own or are stored by their hash.
+//
+// A page of the index leads to leaf pages with chunks; a record is the values of a
+// row.
 package btree
 
 import "unwire/captures"

@@ -17,7 +17,6 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/record"
-	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/cmd/internal/demo"
 	"unwire/cmd/internal/term"
 	"unwire/mitm/launch"
@@ -61,7 +60,7 @@ func runDemo(ctx context.Context, a *app.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	defer replaycmd.ShutdownStandin(a, s.server)
+	defer a.Shutdown(s.server.Shutdown)
 	clients, err := recordDemo(ctx, a, s, f)
 	if err != nil {
 		return err

@@ -1,4 +1,9 @@
 // Package democmd has the demonstration: the main job on the built-in server.
+//
+// It starts the stand-in, runs the clients of package demo through a recorder, and
+// prints a report: what was recorded, decoded, extracted, inferred (fields beside
+// those of the definitions), checked and replayed. The hidden command of the
+// connect-go client is here, too.
 package democmd
 
 import (

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"unwire/cmd/internal/app"
-	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
@@ -308,15 +307,13 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	}
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
-		settings := replaycmd.ReplaySettings{
-			Changes: replay.Changes{To: to, Edits: edits},
-			Options: replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true},
-		}
-		plan, err := r.store.Plan(ctx, r.stream.ID, settings.Changes, settings.Options, false)
+		changes := replay.Changes{To: to, Edits: edits}
+		options := replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true}
+		plan, err := r.store.Plan(ctx, r.stream.ID, changes, options, false)
 		if err != nil {
 			return err
 		}
-		result, err := replaycmd.Send(ctx, r.app, plan, "")
+		result, err := r.app.Send(ctx, plan, "")
 		if err != nil {
 			return err
 		}

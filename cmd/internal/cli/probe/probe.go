@@ -15,11 +15,11 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
-	replaycmd "unwire/cmd/internal/cli/replay"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/replay"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
@@ -131,7 +131,7 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 	plan, err := oracle.NewPlan(o)
 	switch {
 	case errors.Is(err, outbound.ErrRefused):
-		return replaycmd.Refusal(err)
+		return app.Refusal(err)
 	case err != nil:
 		return app.Fail(app.ExitUsage, err, "see 'unwire probe --help'")
 	}
@@ -145,7 +145,7 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 		f.journal = f.output + ".journal"
 	}
 	if f.journal != "" {
-		journal, err := replaycmd.OpenJournal(f.journal, f.resume)
+		journal, err := app.OpenJournal(f.journal, f.resume)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 	}
 	res, err := oracle.Run(ctx, *o)
 	if err != nil {
-		return replaycmd.Refusal(err)
+		return app.Refusal(err)
 	}
 	if res.RequestType == "" && res.Runtime != probe.Unknown {
 		if err := typeOfDefinitions(ctx, res, f.proto); err != nil {
@@ -187,14 +187,10 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 		Method: f.method, Depth: f.depth, Refine: f.refine, Type: true, Protocol: probe.Protocol(f.protocol), HTTP2: f.http2,
 		Budget: f.budget, Rate: f.rate, Timeout: f.timeout, Known: f.known, AllowExecute: f.allowExecute,
 	}
-	reach, err := (&replaycmd.ReplayFlags{To: f.to, Live: f.live, Allow: f.allow, UpstreamCA: f.upstreamCA, Credentials: f.credentials, OmitSecrets: f.noAuth}).Options(ctx)
+	reach, err := probeTarget(ctx, o, f)
 	if err != nil {
 		return nil, err
 	}
-	if f.noAuth {
-		reach.Credentials = nil
-	}
-	o.To, o.Reach, o.Schema = reach.To, reach.Policy, reach.Schema
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
 		return nil, app.Usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
 	}
@@ -220,8 +216,28 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	return o, probeQuestions(ctx, a, o, f)
 }
 
+// probeTarget reads where the probe goes, and what its requests may carry.
+func probeTarget(ctx context.Context, o *probe.Options, f *probeFlags) (reach replay.Options, err error) {
+	target := app.Target{To: f.to, Live: f.live, Allow: f.allow, UpstreamCA: f.upstreamCA, Credentials: f.credentials}
+	reach.OmitSecrets = f.noAuth
+	if o.To, reach.Policy, err = target.Server(); err != nil {
+		return reach, err
+	}
+	if reach.Schema, err = app.LoadDefinitions(ctx, ""); err != nil {
+		return reach, err
+	}
+	if err := target.Load(&reach); err != nil {
+		return reach, err
+	}
+	if f.noAuth {
+		reach.Credentials = nil
+	}
+	o.Reach, o.Schema = reach.Policy, reach.Schema
+	return reach, nil
+}
+
 // probeFrom takes from a captured exchange what was not said.
-func probeFrom(ctx context.Context, o *probe.Options, from string, reach replaycmd.ReplaySettings) error {
+func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.Options) error {
 	addr, err := app.AddressArgs([]string{from}, false)
 	if err != nil {
 		return err
@@ -236,7 +252,7 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replayc
 			return err
 		}
 	}
-	return replaycmd.Refusal(o.FromCapture(ctx, store, addr.Exchange, reach.Options))
+	return app.Refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
 }
 
 // targetOf is the server that an exchange was captured from.

@@ -36,7 +36,7 @@ by 'unwire capture' are told to trust it.`,
 		RunE: func(*cobra.Command, []string) error { return showCA(a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.AddCommand(caStoreCommand(a, false), caStoreCommand(a, true), caExportCommand(a))
+	cmd.AddCommand(caStoreCommand(a, false), caStoreCommand(a, true), caExportCommand(a), caNewCommand(a))
 	return cmd
 }
 
@@ -53,14 +53,55 @@ func showCA(a *app.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	return printCA(a, ca, asJSON)
+}
+
+func printCA(a *app.App, ca *ca.Authority, asJSON bool) error {
 	cert := ca.Certificate
 	print := fmt.Sprintf("%x", sha256.Sum256(cert.Raw))
 	if asJSON {
-		return a.Print(&contract.CA{File: ca.CertFile, SHA256: print, NotAfter: cert.NotAfter.Format("2006-01-02")})
+		return a.Print(&contract.CA{File: ca.CertFile, SHA256: print, NotAfter: cert.NotAfter.Format("2006-01-02"), Hosts: ca.Hosts()})
 	}
 	fmt.Fprintf(a.Out, "%s\n", ca.CertFile)
 	a.Say("SHA-256 %s, valid until %s", print, cert.NotAfter.Format("2006-01-02"))
+	if hosts := ca.Hosts(); len(hosts) > 0 {
+		a.Say("it vouches for %s alone; other hosts pass unread", strings.Join(hosts, ", "))
+	}
 	return nil
+}
+
+func caNewCommand(a *app.App) *cobra.Command {
+	var hosts []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Make a new CA in the place of the one that is there",
+		Long: `new makes a new key and a new certificate. What trusts the old CA does not trust the
+new one: take the old one out of trust stores first, with 'unwire ca remove'.
+
+With --hosts the CA vouches for these hosts and the names below them alone. Programs
+that trust it accept no certificate for another host, whoever has the key, so it is
+the one to put into a trust store. 'unwire capture' lets other hosts pass unread.`,
+		Example: "  unwire ca new\n  unwire ca new --hosts api.example.com,127.0.0.1",
+		Args:    app.ExactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			dir, err := app.ConfigDir()
+			if err != nil {
+				return err
+			}
+			authority, err := ca.New(filepath.Join(dir, "ca"), hosts)
+			if errors.Is(err, ca.ErrHost) {
+				return app.Usagef("--hosts: %w", err)
+			}
+			if err != nil {
+				return err
+			}
+			return printCA(a, authority, asJSON)
+		},
+	}
+	cmd.Flags().StringSliceVar(&hosts, "hosts", nil, "hosts that the CA is for, with commas; names cover those below them")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
 }
 
 func caExportCommand(a *app.App) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 
 // sendFirst sends the exchanges that --after names, in their order, each with
 // what those before it issued, and has opts know what they do.
-func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, f ReplayFlags, opts *ReplaySettings) error {
+func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, f replayFlags, opts *replaySettings) error {
 	first, err := replay.ExchangesBefore(ctx, store.Store, id, f.after)
 	if errors.Is(err, replay.ErrAfter) {
 		return app.Fail(app.ExitUsage, err, "")
@@ -32,7 +32,7 @@ func sendFirst(ctx context.Context, a *app.App, store *query.Capture, id int64, 
 		if f.Live && shown.Refusal == "" {
 			replaytext.Plan(a.Err, &shown, true)
 		}
-		result, err := Send(ctx, a, plan, f.out)
+		result, err := a.Send(ctx, plan, f.out)
 		if err != nil {
 			return nil, fmt.Errorf("exchange %d, to be sent first: %w", n, err)
 		}

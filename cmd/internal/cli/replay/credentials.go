@@ -135,7 +135,7 @@ func credentialLines(ref string, now time.Time) []contract.Credential {
 }
 
 // refreshToken exchanges the API key for a token where that is asked for.
-func (f *ReplayFlags) refreshToken(ctx context.Context, captured string, opts ReplaySettings) error {
+func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replaySettings) error {
 	if !f.refresh {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (f *ReplayFlags) refreshToken(ctx context.Context, captured string, opts Re
 }
 
 // baseOf is the server that a captured request would be sent to.
-func baseOf(captured string, opts ReplaySettings) (*url.URL, error) {
+func baseOf(captured string, opts replaySettings) (*url.URL, error) {
 	if opts.To != nil {
 		return opts.To, nil
 	}
@@ -165,7 +165,7 @@ func baseOf(captured string, opts ReplaySettings) (*url.URL, error) {
 // agentEndpoint chooses the agent's host by the privacy mode that a captured
 // request says.
 func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
-	base, err := baseOf(ex.URL, ReplaySettings{})
+	base, err := baseOf(ex.URL, replaySettings{})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // editFlags are those of what is changed in the request.
-func (f *ReplayFlags) editFlags(cmd *cobra.Command) {
+func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
@@ -29,7 +29,7 @@ func (f *ReplayFlags) editFlags(cmd *cobra.Command) {
 }
 
 // firstFlags are those of what is sent before the request.
-func (f *ReplayFlags) firstFlags(cmd *cobra.Command) {
+func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, whose live ids go into this one: IDs, or auto for those that issued what it carries")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
@@ -43,14 +43,14 @@ func credentialsUsage() string {
 }
 
 // credentialFlags are those of where secrets come from.
-func (f *ReplayFlags) credentialFlags(cmd *cobra.Command) {
+func (f *replayFlags) credentialFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 }
 
 // resultFlags are those of what is shown and kept.
-func (f *ReplayFlags) resultFlags(cmd *cobra.Command) {
+func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
@@ -61,18 +61,18 @@ func (f *ReplayFlags) resultFlags(cmd *cobra.Command) {
 }
 
 // headerFlag is that of headers whose value is made.
-func (f *ReplayFlags) headerFlag(cmd *cobra.Command) {
+func (f *replayFlags) headerFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: a header's value is what the command prints, given the captured one on stdin; NAME= as captured")
 }
 
 // trustFlags are those of how the server's certificate is verified.
-func (f *ReplayFlags) trustFlags(cmd *cobra.Command) {
+func (f *replayFlags) trustFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
-	cmd.Flags().BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded answer says so")
+	cmd.Flags().BoolVar(&f.Insecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded answer says so")
 }
 
 // liveFlags are those of what may be sent to other hosts.
-func (f *ReplayFlags) liveFlags(cmd *cobra.Command) {
+func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
@@ -83,7 +83,7 @@ func (f *ReplayFlags) liveFlags(cmd *cobra.Command) {
 
 // openPace readies what keeps requests to other hosts few, and the journal of
 // all; stop ends that.
-func (f *ReplayFlags) openPace(opts *ReplaySettings) (stop func() error, err error) {
+func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err error) {
 	stop = func() error { return nil }
 	if f.budget < 1 || f.every < time.Second {
 		return stop, app.Usagef("--budget wants 1 or more, --every 1s or more")

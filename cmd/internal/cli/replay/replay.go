@@ -5,47 +5,40 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
-	"unwire/proto"
 	"unwire/replay"
-	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/live"
-	"unwire/replay/outbound"
 )
 
-type ReplayFlags struct {
-	To, out, proto, Credentials, UpstreamCA string
-	upstreamInsecure                        bool
-	Live, dryRun, json, OmitSecrets, all    bool
-	parts                                   bool
-	Allow                                   []string
-	timeout                                 time.Duration
-	edits                                   []edit.Edit
-	codec, jsonBody                         string
-	refresh, agentHost                      bool
-	edit, journal                           string
-	learn                                   bool
-	after                                   []string
-	budget                                  int
-	every                                   time.Duration
-	headerFrom                              []string
+type replayFlags struct {
+	app.Target
+	out, proto               string
+	dryRun, json, all, parts bool
+	timeout                  time.Duration
+	edits                    []edit.Edit
+	codec, jsonBody          string
+	refresh, agentHost       bool
+	edit, journal            string
+	learn                    bool
+	after                    []string
+	budget                   int
+	every                    time.Duration
+	headerFrom               []string
 }
 
 func replayCommand(a *app.App) *cobra.Command {
-	var f ReplayFlags
+	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay F.uwc ID",
 		Short: "Send a captured request again, with edits, and say what changed",
@@ -105,8 +98,8 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	return cmd
 }
 
-func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlags) (err error) {
-	opts, err := f.Options(ctx)
+func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlags) (err error) {
+	opts, err := f.settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +127,7 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlag
 	learn := f.learn && !f.dryRun
 	plan, err := store.Plan(ctx, addr.Exchange, opts.Changes, opts.Options, learn)
 	if err != nil && learn {
-		return Refusal(err)
+		return app.Refusal(err)
 	}
 	if err != nil {
 		return err
@@ -143,7 +136,7 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlag
 	if done, err := showPlan(a, &shown, f); done || err != nil {
 		return err
 	}
-	result, err := Send(ctx, a, plan, f.out)
+	result, err := a.Send(ctx, plan, f.out)
 	if err != nil {
 		return err
 	}
@@ -159,7 +152,7 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f ReplayFlag
 
 // showPlan shows what is going to be sent to another machine, and says what is amiss
 // with it; done says that showing it was all that was asked for.
-func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, err error) {
+func showPlan(a *app.App, plan *replay.Description, f replayFlags) (done bool, err error) {
 	for _, w := range plan.Warnings {
 		a.Say("unwire: warning: %s", term.Clean(w))
 	}
@@ -182,31 +175,22 @@ func sayIssuers(ctx context.Context, a *app.App, store *query.Capture, id int64)
 	}
 }
 
-// ReplaySettings are what the flags say of requests: how they differ from the
+// replaySettings are what the flags say of requests: how they differ from the
 // capture, and how they are resolved and sent.
-type ReplaySettings struct {
+type replaySettings struct {
 	replay.Changes
 	replay.Options
 }
 
-func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
-	opts := ReplaySettings{
+func (f *replayFlags) settings(ctx context.Context) (replaySettings, error) {
+	opts := replaySettings{
 		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
-		Options: replay.Options{
-			OmitSecrets: f.OmitSecrets, Policy: outbound.Policy{Live: f.Live, AllowHosts: f.Allow, Insecure: f.upstreamInsecure},
-		},
-	}
-	if f.Live && len(f.Allow) == 0 {
-		return opts, app.Fail(app.ExitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
-	}
-	if f.To != "" {
-		u, err := url.Parse(f.To)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return opts, app.Usagef("--to wants a URL such as https://127.0.0.1:9443, not %q", f.To)
-		}
-		opts.To = u
+		Options: replay.Options{OmitSecrets: f.OmitSecrets},
 	}
 	var err error
+	if opts.To, opts.Policy, err = f.Server(); err != nil {
+		return opts, err
+	}
 	if opts.EditFrame = edit.FirstFrame; f.edit != "" && f.edit != "first" {
 		if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
 			return opts, app.Usagef("--edit wants a frame such as @2, not %q", f.edit)
@@ -221,15 +205,11 @@ func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
 	if err := f.recoding(&opts); err != nil {
 		return opts, err
 	}
-	if opts.Roots, err = app.UpstreamRoots(f.UpstreamCA); err != nil {
-		return opts, err
-	}
-	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(f.Credentials)
-	return opts, err
+	return opts, f.Load(&opts.Options)
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *ReplayFlags) prepare(ctx context.Context, store *query.Capture, id int64, opts *ReplaySettings) error {
+func (f *replayFlags) prepare(ctx context.Context, store *query.Capture, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err
@@ -249,7 +229,7 @@ func (f *ReplayFlags) prepare(ctx context.Context, store *query.Capture, id int6
 }
 
 // recoding reads the flags of another codec.
-func (f *ReplayFlags) recoding(opts *ReplaySettings) (err error) {
+func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	switch opts.Codec = f.codec; f.codec {
 	case "", replay.CodecJSON, replay.CodecProto:
 	default:
@@ -267,18 +247,6 @@ func (f *ReplayFlags) recoding(opts *ReplaySettings) (err error) {
 	return err
 }
 
-// Send carries out a plan; the answer goes to the capture out, if one is named.
-func Send(ctx context.Context, a *app.App, plan *replay.Plan, out string) (result *replay.Result, err error) {
-	var answers *store.Store
-	if out != "" {
-		if answers, err = store.Create(out, a.IndexedWhenClosed(store.Options{})); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, answers.Close()) }()
-	}
-	return plan.Send(ctx, answers)
-}
-
 // comparisonStatus maps a comparison to the exit status.
 func comparisonStatus(r *replay.Result) error {
 	switch r.Comparison {
@@ -294,7 +262,7 @@ func comparisonStatus(r *replay.Result) error {
 	return app.Fail(app.ExitFinding, nil, "")
 }
 
-func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
+func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 	if f.json {
 		return a.Print(&contract.ReplayResult{Result: r})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +15,6 @@ import (
 
 // standinTokenVar holds the token that the stand-in wants, where it wants one.
 const standinTokenVar = "UNWIRE_STANDIN_TOKEN"
-
-// standinGrace is how long running calls get when the stand-in is told to end.
-const standinGrace = time.Second
 
 type standinFlags struct {
 	listen, script, caFile string
@@ -75,7 +71,7 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 		ln.Close()
 		return err
 	}
-	defer ShutdownStandin(a, srv)
+	defer a.Shutdown(srv.Shutdown)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	if err := sayStandin(a, srv, "https://"+ln.Addr().String(), f.json, opts.Token != ""); err != nil {
@@ -87,14 +83,6 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	case err := <-served:
 		return err
 	}
-}
-
-// ShutdownStandin ends what the stand-in still does, and removes its CA file.
-func ShutdownStandin(a *app.App, srv *standin.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(standinGrace, app.InterruptedDrain))
-	defer cancel()
-	// what runs after the grace is cut off: nothing of it is kept
-	_ = srv.Shutdown(ctx)
 }
 
 func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken bool) error {

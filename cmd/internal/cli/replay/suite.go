@@ -29,7 +29,7 @@ const suiteScript = "standin.json"
 const suiteToken = "a-token-that-the-stand-in-takes"
 
 type suiteFlags struct {
-	ReplayFlags
+	replayFlags
 	capture, format string
 	standin         bool
 }
@@ -99,7 +99,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	if err != nil {
 		return err
 	}
-	opts, err := f.Options(ctx)
+	opts, err := f.settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func saySuiteHints(a *app.App, lines []*contract.Experiment) {
 }
 
 // suiteStandin starts the stand-in for a suite and has everything sent there.
-func suiteStandin(a *app.App, dir string, opts *ReplaySettings, f suiteFlags) (stop func(), err error) {
+func suiteStandin(a *app.App, dir string, opts *replaySettings, f suiteFlags) (stop func(), err error) {
 	script, err := os.ReadFile(filepath.Join(dir, suiteScript))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -174,19 +174,19 @@ func suiteStandin(a *app.App, dir string, opts *ReplaySettings, f suiteFlags) (s
 
 // startStandin starts the stand-in with a script, nil for its own, and has
 // everything sent there.
-func startStandin(a *app.App, script []byte, opts *ReplaySettings, credentials string) (stop func(), err error) {
+func startStandin(a *app.App, script []byte, opts *replaySettings, credentials string) (stop func(), err error) {
 	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
 		return nil, err
 	}
 	ln, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
-		ShutdownStandin(a, srv)
+		a.Shutdown(srv.Shutdown)
 		return nil, err
 	}
 	// it ends with stop, and what it served by then has failed
 	go func() { _ = srv.Serve(ln) }()
-	stop = func() { ShutdownStandin(a, srv) }
+	stop = func() { a.Shutdown(srv.Shutdown) }
 	if opts.To, err = url.Parse(srv.URL()); err == nil {
 		opts.Roots, err = app.UpstreamRoots(srv.CAFile)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,14 +13,13 @@ import (
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
-	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
 	"unwire/schema"
 )
 
 type verifyFlags struct {
-	ReplayFlags
+	replayFlags
 	standin, resume, allowExecute, noAuth, http2, refine bool
 	depth                                                int
 	rate                                                 float64
@@ -112,7 +109,7 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return app.Usagef("--proto none leaves nothing to verify")
 	}
 	f.OmitSecrets = f.noAuth
-	reach, err := f.Options(ctx)
+	reach, err := f.settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,7 +137,7 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 	}
 	o := f.methodsOptions(reach)
 	if f.journal != "" && !f.dryRun {
-		file, err := OpenJournal(f.journal, f.resume)
+		file, err := app.OpenJournal(f.journal, f.resume)
 		if err != nil {
 			return err
 		}
@@ -151,7 +148,7 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 }
 
 // methodsOptions are the options that the flags and what they reach say.
-func (f *verifyFlags) methodsOptions(reach ReplaySettings) oracle.MethodsOptions {
+func (f *verifyFlags) methodsOptions(reach replaySettings) oracle.MethodsOptions {
 	return oracle.MethodsOptions{
 		Options: probe.Options{
 			To: reach.To, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Budget: f.budget, Rate: f.rate, Timeout: f.timeout,
@@ -210,7 +207,7 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 
 	sum, err := oracle.VerifyMethods(ctx, store, methods, o)
 	if err != nil {
-		return Refusal(err)
+		return app.Refusal(err)
 	}
 	if !f.json {
 		if err := replaytext.Verifications(a.Out, list, f.all); err != nil {
@@ -224,31 +221,4 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 		return app.Fail(app.ExitFinding, errors.New("no server said anything of its parser"), "")
 	}
 	return nil
-}
-
-// Refusal gives a target that may not be sent to its exit status.
-func Refusal(err error) error {
-	if errors.Is(err, outbound.ErrRefused) {
-		return app.Fail(app.ExitUsage, err, "another host needs --live and --allow-host")
-	}
-	return err
-}
-
-// OpenJournal opens a journal to append to it.
-func OpenJournal(path string, resume bool) (*os.File, error) {
-	j, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, app.ForOwner)
-	if err != nil {
-		return nil, err
-	}
-	end, err := j.Seek(0, io.SeekEnd)
-	if err == nil && end > 0 && !resume {
-		err = app.Fail(app.ExitUsage, fmt.Errorf("the journal %s is there already", path), "--resume goes on with it; --journal names another")
-	}
-	if err == nil {
-		_, err = j.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	return j, nil
 }

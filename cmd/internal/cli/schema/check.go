@@ -123,7 +123,7 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 			byFile[at.File] = append(byFile[at.File], at)
 		}
 		for file, list := range byFile {
-			if err := cleanFrames(ctx, defs, file, list, do); err != nil {
+			if err := redactedFrames(ctx, defs, file, list, do); err != nil {
 				return err
 			}
 		}
@@ -135,8 +135,8 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 	return writeResult(a, name, app.ForOwner, page.Write)
 }
 
-// cleanFrames calls do with frames of a file, without their secrets.
-func cleanFrames(ctx context.Context, defs *schema.Schema, file string, list []query.Address, do func(string, *decode.Exchange, *decode.Frame)) error {
+// redactedFrames calls do with frames of a file, without their secrets.
+func redactedFrames(ctx context.Context, defs *schema.Schema, file string, list []query.Address, do func(string, *decode.Exchange, *decode.Frame)) error {
 	c, err := app.OpenCapture(file)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func cleanFrames(ctx context.Context, defs *schema.Schema, file string, list []q
 	if err != nil {
 		return err
 	}
-	return c.CleanFrames(ctx, list, rules, func(at query.Address, ex *decode.Exchange, f *decode.Frame) { do(at.String(), ex, f) })
+	return c.RedactedFrames(ctx, list, rules, func(at query.Address, ex *decode.Exchange, f *decode.Frame) { do(at.String(), ex, f) })
 }
 
 func readAllowance(a *app.App, name string) (*check.Allowance, error) {

@@ -1,5 +1,11 @@
 // Package schemacmd has the commands about definitions: schema and its subcommands,
 // align and drift.
+//
+// A file has the name of its command, such as infer, check, diff, extract, match,
+// refs or merge-evidence; helpers have the inputs of an inference (captures, files of
+// evidence), the sources of an update, captures and experiments that a change
+// touches, and output to a file or folder. The work is done by the packages below
+// schema/; schematext prints.
 package schemacmd
 
 import (

@@ -1,5 +1,8 @@
 // Package share has the commands for captures that leave the machine: export, redact and
 // audit.
+//
+// The flags in common name what is a secret besides what the rules know. The work is
+// done by captures/formats, captures/store and decode/secret; capturetext prints.
 package share
 
 import (

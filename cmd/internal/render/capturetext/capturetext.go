@@ -3,4 +3,8 @@
 // machine.
 //
 // Results of the libraries and objects of the contract go in, text comes out.
+//
+// It prints the doctor's checks, findings of an audit, imported connections and
+// exported counts, lost packets of a recording, and hints: what to do where no
+// traffic came.
 package capturetext

@@ -1,6 +1,11 @@
 // Package schematext prints for people what the packages below schema/ return: how far
 // definitions explain captures, what changed between versions, what fits a message,
 // and definitions themselves.
+//
+// It prints listings of definitions and what was extracted or inferred, the report of
+// a check as tables or as a page of HTML (checkpage), changes between versions as a
+// changelog, updates as a diff, the alignment of fields with JSON names, the types
+// that match a message, and the progress of an extraction.
 package schematext
 
 import (

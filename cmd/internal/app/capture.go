@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/query"
+	"unwire/decode/conversation"
+	"unwire/proto"
+)
+
+// closingTime is how long a command that has recorded derives summaries before
+// it ends; 'ls' derives what is missing then.
+const closingTime = 5 * time.Second
+
+// IndexedWhenClosed has a capture indexed when it is closed, so that the first
+// listing is fast.
+func (a *App) IndexedWhenClosed(o store.Options) store.Options {
+	o.Profile = proto.Profile()
+	o.Closing = func(store *store.Store) {
+		ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(closingTime, interruptedIndexing))
+		defer cancel()
+		// What was recorded is there without.
+		_ = conversation.Index(ctx, store)
+	}
+	return o
+}
+
+// OpenCapture opens a capture for reading.
+func OpenCapture(path string) (*query.Capture, error) {
+	if path == "-" {
+		return nil, Fail(ExitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
+			"save it first, 'cat > F.uwc'; 'unwire import -' reads HAR, JSON Lines, flows and packets from stdin")
+	}
+	limits, err := readLimits()
+	if err != nil {
+		return nil, err
+	}
+	return query.Open(path, store.ReadOptions{Limits: limits, Profile: proto.Profile()})
+}
+
+// maxReadVariable is the environment variable that sets to how many bytes the
+// bodies of a capture may expand.
+const maxReadVariable = "UNWIRE_MAX_READ"
+
+// readLimits returns the limits for reading a capture.
+func readLimits() (l store.Limits, err error) {
+	text := os.Getenv(maxReadVariable)
+	if text == "" {
+		return l, nil
+	}
+	if l.Bytes, err = ParseSize(text); err != nil {
+		return l, Usagef("%s: %w", maxReadVariable, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,166 @@
+package decode
+
+import (
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/field"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+// setReadings sets the likeliest reading and its alternatives.
+func setReadings(f *field.Field, rs []kind.Reading) {
+	best := rs[0]
+	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(best.Value)
+	for _, r := range rs[1:] {
+		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(r.Kind), Type: r.Type, P: round(r.P)})
+	}
+}
+
+func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
+
+func declarationOf(fd protoreflect.FieldDescriptor) string {
+	s := fd.Kind().String()
+	if m := fd.Message(); m != nil {
+		s = string(m.FullName())
+	}
+	if fd.IsList() {
+		return "repeated " + s
+	}
+	return s
+}
+
+// DeclaredNumbers is the value that fd, which may be nil, gives a fixed number or a
+// packed list; ok is false for any other value, and one that contradicts fd.
+func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v any, ok bool) {
+	if fd == nil {
+		return nil, false
+	}
+	var f field.Field
+	ok = setDeclared(&f, t, i, fd)
+	switch wire.Kind(f.Kind) {
+	case wire.KindPacked, wire.KindFixed32, wire.KindFixed64:
+		return f.Value, ok
+	}
+	return nil, false
+}
+
+// setDeclared reads node i as fd declares it, and reports whether it can be.
+func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
+	n := t.Node(i)
+	is := fd.Kind()
+	f.Type = is.String()
+	switch {
+	case n.Type == wire.StartGroup:
+		f.Kind = string(wire.KindGroup)
+		return is == protoreflect.GroupKind
+	case n.Type != wire.Len:
+		v, ok := scalar(is, n.Type, t.Uint(i))
+		f.Kind, f.Value = scalarKind(n.Type), kind.JSONValue(v)
+		setSymbol(f, fd, v)
+		return ok
+	}
+	switch is {
+	case protoreflect.MessageKind:
+		f.Kind, f.Type = string(wire.KindMessage), string(fd.Message().FullName())
+		return t.IsMessage(i)
+	case protoreflect.StringKind:
+		f.Kind, f.Value = string(wire.KindString), string(t.Payload(i))
+		return utf8.Valid(t.Payload(i))
+	case protoreflect.BytesKind:
+		f.Kind, f.Value = string(wire.KindBytes), t.Payload(i)
+		return true
+	}
+	vs, ok := packed(is, t.Payload(i))
+	f.Kind, f.Type, f.Value = string(wire.KindPacked), "packed "+f.Type, vs
+	return ok && fd.IsList()
+}
+
+// setSymbol sets the name of an enum's value.
+func setSymbol(f *field.Field, fd protoreflect.FieldDescriptor, v any) {
+	number, ok := v.(int32)
+	if e := fd.Enum(); e != nil && ok {
+		if d := e.Values().ByNumber(protoreflect.EnumNumber(number)); d != nil {
+			f.Symbol = string(d.Name())
+		}
+	}
+}
+
+func scalarKind(t wire.Type) string {
+	switch t {
+	case wire.I32:
+		return string(wire.KindFixed32)
+	case wire.I64:
+		return string(wire.KindFixed64)
+	}
+	return string(wire.KindVarint)
+}
+
+// scalar reads u, which came as wire type typ, as kind; ok is false where kind
+// has another wire type.
+func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
+	want := wire.Varint
+	switch kind {
+	case protoreflect.BoolKind:
+		v = u != 0
+	case protoreflect.Int32Kind, protoreflect.EnumKind:
+		v = int32(u)
+	case protoreflect.Int64Kind:
+		v = int64(u)
+	case protoreflect.Uint32Kind:
+		v = uint32(u)
+	case protoreflect.Uint64Kind:
+		v = u
+	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
+		v = protowire.DecodeZigZag(u)
+	case protoreflect.Fixed32Kind:
+		v, want = uint32(u), wire.I32
+	case protoreflect.Sfixed32Kind:
+		v, want = int32(u), wire.I32
+	case protoreflect.FloatKind:
+		v, want = math.Float32frombits(uint32(u)), wire.I32
+	case protoreflect.Fixed64Kind:
+		v, want = u, wire.I64
+	case protoreflect.Sfixed64Kind:
+		v, want = int64(u), wire.I64
+	case protoreflect.DoubleKind:
+		v, want = math.Float64frombits(u), wire.I64
+	default:
+		return nil, false
+	}
+	return v, typ == want
+}
+
+// packed reads the values of a packed field.
+func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
+	out := []any{}
+	for len(b) > 0 {
+		var u uint64
+		n := 0
+		typ := wire.Varint
+		switch is {
+		case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+			if typ = wire.I32; len(b) >= 4 {
+				u, n = uint64(binary.LittleEndian.Uint32(b)), 4
+			}
+		case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+			if typ = wire.I64; len(b) >= 8 {
+				u, n = binary.LittleEndian.Uint64(b), 8
+			}
+		default:
+			u, n = wire.ConsumeVarint(b)
+		}
+		v, ok := scalar(is, typ, u)
+		if n <= 0 || !ok {
+			return out, false
+		}
+		out = append(out, kind.JSONValue(v))
+		b = b[n:]
+	}
+	return out, true
+}

@@ -1,0 +1,359 @@
+package diff
+
+import (
+	"fmt"
+	"hash/maphash"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"unwire/decode/transcript/ident"
+	"unwire/decode/wire"
+)
+
+const defaultChanges = 10_000
+
+// A comparison collects differences, and which volatile values faced which.
+type comparison struct {
+	o       Options
+	seed    maphash.Seed
+	salt    [3]uint64
+	keys    map[uint64]string
+	cuts    int // fields that are cut off around what is made a node
+	found   []finding
+	dropped int
+	pairs   map[pair]*count
+	ordered []*count // pairs as they were first met
+}
+
+// A finding is a change with the volatile values that explain all of it.
+type finding struct {
+	Change
+	pairs   []pair
+	ignored string // decided when it was found
+}
+
+type pair struct {
+	class ident.Class
+	a, b  string
+}
+
+type count struct {
+	pair
+	n int
+}
+
+func newComparison(o Options) *comparison {
+	if o.MaxChanges <= 0 {
+		o.MaxChanges = defaultChanges
+	}
+	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*count)}
+	for i := range c.salt {
+		c.salt[i] = maphash.String(c.seed, strconv.Itoa(i)) | 1
+	}
+	return c
+}
+
+// A place is where something is, in A and in B.
+type place struct{ a, b string }
+
+// at is the place of the same path in both.
+func at(path string) place { return place{path, path} }
+
+func (p place) join(key string) place {
+	a := join(p.a, key)
+	if p.a == p.b {
+		return place{a, a}
+	}
+	return place{a, join(p.b, key)}
+}
+
+func (p place) element(i, j int) place {
+	a := p.a + "[" + strconv.Itoa(i) + "]"
+	if p.a == p.b && i == j {
+		return place{a, a}
+	}
+	return place{a, p.b + "[" + strconv.Itoa(j) + "]"}
+}
+
+// nodes compares a and b, which are at p. Either may be nil.
+func (c *comparison) nodes(p place, a, b *node) {
+	switch {
+	case a == nil && b == nil:
+	case a == nil:
+		c.addFinding(finding{Change: Change{Path: p.b, Op: Add, New: b.value(), NewBytes: b.raw()}})
+	case b == nil:
+		c.addFinding(finding{Change: Change{Path: p.a, Op: Remove, Old: a.value(), OldBytes: a.raw()}})
+	case a.exact == b.exact:
+		c.note(a)
+	case a.kind != b.kind || a.wire != b.wire:
+		c.modify(p, a, b, nil)
+	case a.kind == object:
+		c.members(p, a, b)
+	case a.kind == list:
+		c.elements(p, a.children, b.children, true)
+	case a.kind == text:
+		c.modify(p, a, b, c.facing(a.text, b.text))
+	case a.kind == integer && ident.IsTime(a.number) && ident.IsTime(b.number):
+		c.modify(p, a, b, []pair{{class: ident.Time}})
+	case a.isNumberID() && b.isNumberID():
+		c.modify(p, a, b, []pair{c.pair(numberID, strconv.FormatUint(a.number, 10), strconv.FormatUint(b.number, 10))})
+	case a.kind == blob && ident.IsBytes(a.bytes) && ident.IsBytes(b.bytes):
+		c.modify(p, a, b, []pair{c.pair(ident.Bytes, string(a.bytes), string(b.bytes))})
+	default:
+		c.modify(p, a, b, nil)
+	}
+}
+
+// members compares objects key by key; their children are sorted by key.
+func (c *comparison) members(p place, a, b *node) {
+	as, bs := a.children, b.children
+	for len(as) > 0 || len(bs) > 0 {
+		key := ""
+		switch {
+		case len(as) == 0, len(bs) > 0 && less(bs[0].key, as[0].key, a.wire == 0):
+			key = bs[0].key
+		default:
+			key = as[0].key
+		}
+		i, j := run(as, key), run(bs, key)
+		c.elements(p.join(key), as[:i], bs[:j], false)
+		as, bs = as[i:], bs[j:]
+	}
+}
+
+func less(a, b string, names bool) bool {
+	if !names && len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+func run(nodes []*node, key string) int {
+	i := 0
+	for i < len(nodes) && nodes[i].key == key {
+		i++
+	}
+	return i
+}
+
+// elements compares the values of one key.
+func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
+	if !indexed && len(as) <= 1 && len(bs) <= 1 {
+		var a, b *node
+		if len(as) > 0 {
+			a = as[0]
+		}
+		if len(bs) > 0 {
+			b = bs[0]
+		}
+		c.nodes(p, a, b)
+		return
+	}
+	mates, added := align(as, bs)
+	inOrder := longestRun(mates)
+	why := ""
+	if slices.Contains(inOrder, false) && isMap(as) && isMap(bs) {
+		why = "map order"
+	}
+	for i, j := range mates {
+		switch {
+		case j < 0:
+			c.nodes(p.element(i, i), as[i], nil)
+			continue
+		case !inOrder[i]:
+			to := p.element(i, j)
+			c.addFinding(finding{Change: Change{Path: to.a, Op: Move, Old: i, New: j, To: to.b}, ignored: why})
+		}
+		if as[i].exact == bs[j].exact {
+			c.note(as[i])
+		} else {
+			c.nodes(p.element(i, j), as[i], bs[j])
+		}
+	}
+	for _, j := range added {
+		c.nodes(p.element(j, j), nil, bs[j])
+	}
+}
+
+// isMap reports whether elements may be the entries of a map, which come in any
+// order: a key and at most one value, no key twice.
+func isMap(nodes []*node) bool {
+	seen := make(map[uint64]bool, len(nodes))
+	for _, n := range nodes {
+		if n.kind != object || n.wire != wire.Len || len(n.children) == 0 || len(n.children) > 2 {
+			return false
+		}
+		k := n.children[0]
+		if k.key != "1" || k.kind != text && k.kind != integer || seen[k.exact] || len(n.children) == 2 && n.children[1].key != "2" {
+			return false
+		}
+		seen[k.exact] = true
+	}
+	return true
+}
+
+func (c *comparison) modify(p place, a, b *node, volatile []pair) {
+	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
+	if _, was := a.packed(); was != "" || b.kind == blob {
+		// Numbers are not compared with bytes, nor with other numbers
+		if _, is := b.packed(); is != was {
+			ch.Old, ch.New = a.plain(ch.Old), b.plain(ch.New)
+		}
+	}
+	if p.b != p.a {
+		ch.To = p.b
+	}
+	c.addFinding(finding{Change: ch, pairs: volatile})
+}
+
+func (c *comparison) addFinding(f finding) {
+	if len(c.found) >= c.o.MaxChanges {
+		c.dropped++
+		return
+	}
+	c.found = append(c.found, f)
+}
+
+// note counts the volatile values within an equal subtree: they stand for
+// themselves.
+func (c *comparison) note(n *node) {
+	if n.exact == n.alike {
+		return
+	}
+	switch {
+	case n.kind == text:
+		c.facing(n.text, n.text)
+	case n.kind == blob && ident.IsBytes(n.bytes):
+		c.pair(ident.Bytes, string(n.bytes), string(n.bytes))
+	case n.isNumberID():
+		c.pair(numberID, strconv.FormatUint(n.number, 10), strconv.FormatUint(n.number, 10))
+	}
+	for _, child := range n.children {
+		c.note(child)
+	}
+}
+
+// facing returns the volatile values of a with those of b that stand in the
+// same places, if the texts are the same otherwise, and counts them.
+func (c *comparison) facing(a, b string) []pair {
+	var as, bs []token
+	if skeleton(a, &as) != skeleton(b, &bs) {
+		return nil
+	}
+	pairs := make([]pair, 0, len(as))
+	for i := range as {
+		pairs = append(pairs, c.pair(as[i].class, as[i].value, bs[i].value))
+	}
+	return pairs
+}
+
+// pair counts that a stands where b stands.
+func (c *comparison) pair(class ident.Class, a, b string) pair {
+	p := pair{class, a, b}
+	n := c.pairs[p]
+	if n == nil {
+		n = &count{pair: p}
+		c.pairs[p] = n
+		c.ordered = append(c.ordered, n)
+	}
+	n.n++
+	return p
+}
+
+// finish decides which volatile values were renamed one to one, and marks the
+// changes that this explains.
+func (c *comparison) finish() []Change {
+	renamed := c.renaming()
+	changes := make([]Change, 0, len(c.found))
+	for _, f := range c.found {
+		f.Ignored = c.excuse(f, renamed)
+		changes = append(changes, f.Change)
+	}
+	if c.dropped > 0 {
+		changes = append(changes, Change{Op: Modify, New: fmt.Sprintf("%d more changes", c.dropped)})
+	}
+	return changes
+}
+
+// excuse is why f is no real difference, or "".
+func (c *comparison) excuse(f finding, renamed map[pair]bool) string {
+	switch {
+	case f.ignored != "":
+		return f.ignored
+	case c.isIgnored(f.Path):
+		return "path"
+	case c.o.Volatile:
+		return ""
+	}
+	if class := explain(f, renamed); class != "" {
+		return "volatile " + string(class)
+	}
+	return ""
+}
+
+// renaming pairs values greedily, the most frequent pair first: a value of one
+// side belongs to one value of the other.
+func (c *comparison) renaming() map[pair]bool {
+	slices.SortStableFunc(c.ordered, func(x, y *count) int { return y.n - x.n })
+	type side struct {
+		class ident.Class
+		value string
+	}
+	taken := [2]map[side]bool{{}, {}}
+	renamed := make(map[pair]bool)
+	for _, n := range c.ordered {
+		a, b := side{n.class, n.a}, side{n.class, n.b}
+		if n.class != ident.Time && (taken[0][a] || taken[1][b]) {
+			continue
+		}
+		taken[0][a], taken[1][b] = true, true
+		// A number may be a value as well as a name: renamed once, it is a value.
+		renamed[n.pair] = n.class != numberID || n.n > 1
+	}
+	return renamed
+}
+
+// explain returns the class of the first renamed value if renaming is all that
+// happened, else "".
+func explain(f finding, renamed map[pair]bool) ident.Class {
+	class := ident.Class("")
+	for _, p := range f.pairs {
+		if p.class != ident.Time && !renamed[p] {
+			return ""
+		}
+		if class == "" && (p.a != p.b || p.class == ident.Time) {
+			class = p.class
+		}
+	}
+	return class
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// isIgnored reports whether path, or what encloses it, is in Options.Ignore.
+func (c *comparison) isIgnored(path string) bool {
+	if len(c.o.Ignore) == 0 {
+		return false
+	}
+	if strings.HasPrefix(path, "@") {
+		_, path, _ = strings.Cut(path, " ")
+	}
+	path = indexes.ReplaceAllString(path, "")
+	return slices.ContainsFunc(c.o.Ignore, func(p string) bool {
+		rest, ok := strings.CutPrefix(path, p)
+		return ok && p != "" && (rest == "" || rest[0] == '.')
+	})
+}
+
+// join puts key behind path, which may be a frame.
+func join(path, key string) string {
+	switch {
+	case path == "":
+		return key
+	case path[0] == '@' && !strings.Contains(path, " "):
+		return path + " " + key
+	}
+	return path + "." + key
+}

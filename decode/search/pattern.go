@@ -1,0 +1,168 @@
+package search
+
+import (
+	"bytes"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Text is a pattern for text.
+type Text struct {
+	re      *regexp.Regexp
+	literal []byte // instead of re: what it stands for alone
+	fold    bool   // literal, in either case; it is lower-case ASCII then
+}
+
+// NewText makes a pattern: a regular expression (RE2), or, if fixed, the text
+// itself; fold ignores case.
+func NewText(pattern string, fixed, fold bool) (*Text, error) {
+	if fixed {
+		if !fold {
+			return &Text{literal: []byte(pattern)}, nil
+		}
+		if isASCII(pattern) {
+			return &Text{literal: []byte(strings.ToLower(pattern)), fold: true}, nil
+		}
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	if fold {
+		pattern = "(?i)" + pattern
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if lit, whole := re.LiteralPrefix(); whole {
+		return &Text{literal: []byte(lit)}, nil
+	}
+	if lit, ok := foldedLiteral(pattern); ok {
+		return &Text{literal: lit, fold: true}, nil
+	}
+	return &Text{re: re}, nil
+}
+
+// foldedLiteral finds that a pattern is ASCII text without regard to case.
+func foldedLiteral(pattern string) ([]byte, bool) {
+	p, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil || p.Op != syntax.OpLiteral || p.Flags&syntax.FoldCase == 0 || !isASCII(string(p.Rune)) {
+		return nil, false
+	}
+	// K and S have relatives beyond ASCII.
+	if strings.ContainsAny(strings.ToLower(string(p.Rune)), "ks") {
+		return nil, false
+	}
+	return []byte(strings.ToLower(string(p.Rune))), true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// find returns the first match in data from offset from on.
+func (t *Text) find(data []byte, from int) (lo, hi int, ok bool) {
+	switch {
+	case t.re != nil:
+		if from == 0 {
+			loc := t.re.FindIndex(data)
+			if loc == nil {
+				return 0, 0, false
+			}
+			return loc[0], loc[1], true
+		}
+		// What precedes decides on ^ and \b, so all is looked at again.
+		all := t.re.FindAllIndex(data, maxPerValue)
+		for _, loc := range all {
+			if loc[0] >= from {
+				return loc[0], loc[1], true
+			}
+		}
+		return 0, 0, false
+	case t.fold:
+		k := indexFold(data[from:], t.literal)
+		return from + k, from + k + len(t.literal), k >= 0
+	}
+	k := bytes.Index(data[from:], t.literal)
+	return from + k, from + k + len(t.literal), k >= 0
+}
+
+// findAll calls f for matches that do not overlap, until it returns false.
+func (t *Text) findAll(data []byte, f func(lo, hi int) bool) {
+	if t.re != nil {
+		if !t.re.Match(data) {
+			return
+		}
+		for _, loc := range t.re.FindAllIndex(data, maxPerValue) {
+			if !f(loc[0], loc[1]) {
+				return
+			}
+		}
+		return
+	}
+	for from, n := 0, 0; from <= len(data) && n < maxPerValue; n++ {
+		lo, hi, ok := t.find(data, from)
+		if !ok || !f(lo, hi) {
+			return
+		}
+		from = max(hi, lo+1)
+	}
+}
+
+// indexFold is bytes.Index without regard to the case of ASCII; sub is lower-case.
+func indexFold(data, sub []byte) int {
+	if len(sub) == 0 {
+		return 0
+	}
+	lower, upper := sub[0], sub[0]
+	if lower >= 'a' && lower <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	nextLower, nextUpper := -2, -2 // where each occurs next; -1 for nowhere
+	for i := 0; i+len(sub) <= len(data); i++ {
+		if nextLower != -1 && nextLower < i {
+			nextLower = indexFrom(data, lower, i)
+		}
+		if nextUpper != -1 && nextUpper < i {
+			nextUpper = indexFrom(data, upper, i)
+		}
+		switch {
+		case nextLower < 0 && nextUpper < 0:
+			return -1
+		case nextLower < 0:
+			i = nextUpper
+		case nextUpper < 0:
+			i = nextLower
+		default:
+			i = min(nextLower, nextUpper)
+		}
+		if i+len(sub) <= len(data) && equalFold(data[i:i+len(sub)], sub) {
+			return i
+		}
+	}
+	return -1
+}
+
+func indexFrom(data []byte, c byte, from int) int {
+	if k := bytes.IndexByte(data[from:], c); k >= 0 {
+		return from + k
+	}
+	return -1
+}
+
+func equalFold(data, lower []byte) bool {
+	for i, c := range data {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

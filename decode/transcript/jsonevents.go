@@ -1,0 +1,251 @@
+package transcript
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/jsontree"
+	"unwire/decode/transcript/language"
+)
+
+const (
+	maxCarriers  = 100 // paths that may carry events
+	leastCarried = 4   // values of a path that carries events as JSON
+	carriedShare = 0.9 // of its values that are objects
+	// Of the borders between the texts of a member that read on.
+	carriedOpen   = 0.4
+	carriedSpaced = 0.25 // of the borders that have a space
+	maxMembers    = 12   // of an object that carries an event
+	mostCarried   = 4096 // bytes of one, on average
+)
+
+// unpackEvents reads the events that travel as JSON inside a string: where the objects
+// at a path hold a text that reads on from one to the next, which the arguments
+// of calls do not, their members take the place of the path. A path that has
+// objects with a member of the same name is such a one, too.
+func (c *collection) unpackEvents(ex *decode.Exchange) {
+	names := make(map[string]bool)
+	objects := make(map[*stream][]jsonObject)
+	for _, s := range c.streams {
+		list := s.objects()
+		if list == nil || len(objects) >= maxCarriers {
+			continue
+		}
+		objects[s] = list
+		if carriesDeltas(list) {
+			for name := range list[0] {
+				names[name] = true
+			}
+		}
+	}
+	// Neither do two sides send arguments of the same names to each other.
+	for a, x := range objects {
+		for b, y := range objects {
+			if a.dir == captures.Up && b.dir == captures.Down && len(x[0]) > 1 && (sameNames(x[0], y[0]) || holdsObject(x[0]) && holdsObject(y[0]) && sharesMember(x[0], y[0])) {
+				for name := range x[0] {
+					names[name] = true
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	c.streams = slices.DeleteFunc(c.streams, func(s *stream) bool {
+		list := objects[s]
+		return list != nil && sharesName(list[0], names)
+	})
+	kept := make(map[streamKey]*stream, len(c.streams))
+	for _, s := range c.streams {
+		kept[streamKey{s.dir, s.path}] = s
+	}
+	all := c.index
+	c.index = kept
+	for s, list := range sortedObjects(all, objects) {
+		if !sharesName(list[0], names) {
+			continue
+		}
+		for i, p := range s.pieces {
+			if i < len(list) {
+				c.addValue(&ex.Frames[p.frame], p.frame, strings.Split(s.path, "."), jsonValue{opened: list[i]}, c.newGroup(p.group))
+			}
+		}
+	}
+}
+
+// sortedObjects yields the streams in an order that is always the same.
+func sortedObjects(index map[streamKey]*stream, objects map[*stream][]jsonObject) func(func(*stream, []jsonObject) bool) {
+	list := make([]*stream, 0, len(objects))
+	for _, s := range index {
+		if objects[s] != nil {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *stream) int {
+		if a.pieces[0].frame != b.pieces[0].frame {
+			return a.pieces[0].frame - b.pieces[0].frame
+		}
+		return strings.Compare(a.path, b.path)
+	})
+	return func(yield func(*stream, []jsonObject) bool) {
+		for _, s := range list {
+			if !yield(s, objects[s]) {
+				return
+			}
+		}
+	}
+}
+
+func sameNames(a, b jsonObject) bool {
+	for name := range a {
+		if _, ok := b[name]; !ok {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// holdsObject reports whether a member of o is an object, once strings of JSON are opened.
+func holdsObject(o jsonObject) bool {
+	for _, v := range o {
+		if v.Kind() == jsontree.Object {
+			return true
+		}
+	}
+	return false
+}
+
+func sharesMember(a, b jsonObject) bool {
+	for name := range a {
+		if _, ok := b[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func sharesName(o jsonObject, names map[string]bool) bool {
+	for name := range o {
+		if names[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// objects are the values of s as JSON objects, or nil if most are none.
+func (s *stream) objects() []jsonObject {
+	if s.stored || len(s.pieces) == 0 || s.bytes > mostCarried*len(s.pieces) || !strings.HasPrefix(strings.TrimSpace(s.pieces[0].text), "{") {
+		return nil
+	}
+	out := make([]jsonObject, 0, len(s.pieces))
+	for i, p := range s.pieces {
+		o, ok := parseObject([]byte(strings.TrimSpace(p.text)))
+		if !ok || len(o) == 0 || len(o) > maxMembers {
+			if float64(len(out)) < carriedShare*float64(i+1)-1 {
+				return nil
+			}
+			o = jsonObject{}
+		}
+		out = append(out, o)
+	}
+	if len(out[0]) == 0 {
+		return nil
+	}
+	openMembers(out, 0)
+	return out
+}
+
+const mostNested = 3 // strings of JSON, one in the other, that are opened
+
+// openMembers reads the members that are JSON of objects in all of the objects, as
+// a carrier's are: the arguments of a call are in some of them only.
+func openMembers(list []jsonObject, depth int) {
+	if depth >= mostNested || len(list) == 0 {
+		return
+	}
+	for name, v := range list[0] {
+		if s, ok := v.string(); !ok || !strings.HasPrefix(s, "{") {
+			continue
+		}
+		inner := make([]jsonObject, 0, len(list))
+		for _, o := range list {
+			s, _ := o[name].string()
+			m, ok := parseObject([]byte(s))
+			if !ok || len(m) == 0 || len(m) > maxMembers {
+				break
+			}
+			inner = append(inner, m)
+		}
+		if len(inner) < len(list) {
+			continue
+		}
+		for i, o := range list {
+			o[name] = jsonValue{opened: inner[i]}
+		}
+		openMembers(inner, depth+1)
+	}
+}
+
+// carriesDeltas reports whether a member of the objects, or of one inside them,
+// is a text that reads on.
+func carriesDeltas(list []jsonObject) bool {
+	if len(list) < leastCarried {
+		return false
+	}
+	texts := make(map[string][]piece)
+	for i, o := range list {
+		memberTexts(texts, "", o, i, 0)
+	}
+	for _, pieces := range texts {
+		if len(pieces) < leastCarried {
+			continue
+		}
+		// Queries and names seem to read on, too; but no space is between them.
+		spaced := spacedBorders(pieces)
+		if open, _ := borders(pieces); open >= carriedOpen && (spaced >= carriedSpaced || isDense(pieces)) && len(unique(pieces))*2 >= leastCarried && !areSeparate(pieces) && hasLanguage(pieces) {
+			return true
+		}
+	}
+	return false
+}
+
+// spacedBorders is the share of borders between pieces that have a space.
+func spacedBorders(pieces []piece) float64 {
+	n := 0
+	for i := 1; i < len(pieces); i++ {
+		before, _ := utf8.DecodeLastRuneInString(pieces[i-1].text)
+		after, _ := utf8.DecodeRuneInString(pieces[i].text)
+		if unicode.IsSpace(before) || unicode.IsSpace(after) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(pieces)-1)
+}
+
+func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth int) {
+	for name, v := range o {
+		switch v.Kind() {
+		case jsontree.String:
+			if text := v.Text(); text != "" {
+				key := path + "." + name
+				texts[key] = append(texts[key], piece{frame: at, text: text})
+			}
+		case jsontree.Object:
+			if depth < 3 {
+				memberTexts(texts, path+"."+name, v.members(), at, depth+1)
+			}
+		}
+	}
+}
+
+// hasLanguage reports whether pieces, joined, are language: identifiers and names
+// of kinds may seem to read on, too.
+func hasLanguage(pieces []piece) bool {
+	text := language.Sample(concat(pieces[:min(len(pieces), 200)], ""))
+	return language.Likeness(text) >= 0.3 || language.MarkdownLike(text) > 0.6
+}

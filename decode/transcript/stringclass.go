@@ -1,0 +1,170 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	"unwire/decode/transcript/ident"
+	"unwire/decode/transcript/language"
+)
+
+// A class is what a value looks like, by itself.
+type class uint8
+
+const (
+	plain class = iota // language, or nothing that is known
+	uuid
+	hexID
+	randomID
+	token
+	timestamp
+	number
+	url
+	filePath
+	jsonWhole
+	jsonPart
+	model
+	version
+	mime
+	setting // a time zone, a locale
+	header
+	email
+	tag  // markup alone: [DONE], <end>
+	word // one name of a program's making: read_file, toolName, success
+)
+
+var (
+	urlForm     = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,20}://\S+$`)
+	pathForm    = regexp.MustCompile(`^(~|\.{0,2}|[A-Za-z]:)?[/\\][^\n<>"|?*]{1,400}$|^[\w.@-]+(/[\w.@ -]+)+\.\w{1,8}$|^[\w-]+\.(go|md|txt|js|ts|tsx|py|rs|java|json|ya?ml|toml|html|css|sh|proto|png|jpe?g|svg|lock|mod)$`)
+	modelForm   = regexp.MustCompile(`(?i)^(gpt|claude|composer|gemini|llama|mistral|mixtral|sonnet|opus|haiku|grok|deepseek|qwen|kimi|glm|codex|phi|cursor|o[1-9])([-._ ]?[\w.]+){0,6}$`)
+	versionForm = regexp.MustCompile(`^([a-z]+[-/])?v?\d+\.\d+(\.\d+)?([-+.][\w.+-]+)?$`)
+	mimeForm    = regexp.MustCompile(`^(application|text|image|audio|video|multipart|font|model)/[\w.+-]+(; ?\w+=\S+)?$`)
+	settingForm = regexp.MustCompile(`^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc)/[A-Za-z_/+-]+[0-9]*$|^[a-z]{2}[-_][A-Z]{2}$|^#[0-9a-fA-F]{6}$`)
+	headerForm  = regexp.MustCompile(`(?i)^(x-[a-z0-9-]+|content-[a-z]+|authorization|user-agent|traceparent|cookie|accept): ?\S[^\n]*$`)
+	emailForm   = regexp.MustCompile(`^[\w.+-]+@[\w-]+(\.[\w-]+)+$`)
+	decimalForm = regexp.MustCompile(`^\d+\.\d+$`)
+	numberForm  = regexp.MustCompile(`^[-+$€]?\d[\d.,: ]*[%a-zA-Z]{0,2}$`)
+	tagForm     = regexp.MustCompile(`^(\[[A-Z_ ]+\]|</?[\w-]+ ?/?>)$`)
+	wordForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
+)
+
+// forms are tried in turn on values of one line.
+var forms = [...]struct {
+	form *regexp.Regexp
+	max  int // bytes
+	class
+}{
+	{tagForm, 40, tag},
+	{urlForm, 2000, url},
+	{mimeForm, 100, mime},
+	{settingForm, 60, setting},
+	{emailForm, 100, email},
+	{headerForm, 400, header},
+	{modelForm, 48, model},
+	{decimalForm, 12, number},
+	{versionForm, 40, version},
+	{numberForm, 40, number},
+	{pathForm, 400, filePath},
+}
+
+// classOf says what s looks like.
+func classOf(s string) class {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return plain
+	}
+	switch ident.Of(s) {
+	case ident.UUID:
+		return uuid
+	case ident.Hex:
+		return hexID
+	case ident.ID:
+		return randomID
+	case ident.Token:
+		return token
+	case ident.Time:
+		return timestamp
+	}
+	if looksJSON(s) {
+		if class := jsonClass(s); class != plain {
+			return class
+		}
+	}
+	if len(s) > 2000 {
+		return plain
+	}
+	for _, f := range forms {
+		if len(s) <= f.max && f.form.MatchString(s) && (f.class != model || isModel(s)) {
+			return f.class
+		}
+	}
+	if len(s) <= 64 && wordForm.MatchString(s) && (s[0] >= 'a' && s[0] <= 'z' || strings.ContainsAny(s, "_.:-") || language.HasCamel(s) || strings.ToUpper(s) == s && len(s) > 2) {
+		return word
+	}
+	return plain
+}
+
+// isModel tells the names of models from sentences that begin with one.
+func isModel(s string) bool {
+	return strings.ContainsAny(s, "0123456789") || strings.Contains(s, "-")
+}
+
+// jsonClass tells JSON, and the beginning of it, from a text that begins with
+// JSON and goes on with something else, or that only looks so.
+func jsonClass(s string) class {
+	d := json.NewDecoder(strings.NewReader(s))
+	var v json.RawMessage
+	if err := d.Decode(&v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || language.Likeness(s) < 0.5 {
+			return jsonPart
+		}
+		return plain
+	}
+	switch rest := strings.TrimSpace(s[d.InputOffset():]); {
+	case rest == "":
+		return jsonWhole
+	case rest[0] == '{' || rest[0] == '[':
+		return jsonPart // one behind the other
+	}
+	return plain
+}
+
+// looksJSON reports whether s begins as an object or as an array of something.
+func looksJSON(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	if len(s) < 2 {
+		return false
+	}
+	second := strings.TrimLeft(s[1:], " \t\r\n")
+	switch s[0] {
+	case '{':
+		return second != "" && (second[0] == '"' || second[0] == '}')
+	case '[':
+		return second != "" && (second[0] == '{' || second[0] == '"' || second[0] == ']')
+	}
+	return false
+}
+
+const maxClassified = 100 // pieces of a stream that are classified
+
+// classify says what the stream's values look like: most of them, where they are separate.
+func (s *stream) classify() class {
+	if s.kind != separate {
+		return classOf(s.text)
+	}
+	var counts [word + 1]int
+	pieces := s.pieces[:min(len(s.pieces), maxClassified)]
+	for _, p := range pieces {
+		counts[classOf(p.text)]++
+	}
+	best := plain
+	for c, n := range counts {
+		if n > counts[best] {
+			best = class(c)
+		}
+	}
+	return best
+}
