@@ -136,7 +136,7 @@ func answerLoop(w http.ResponseWriter, text string) {
 // it is connected, so that an error is told to it as one of this proxy. The connection
 // is kept for the first who needs it.
 func (p *Proxy) reachBefore(ctx context.Context, t target) error {
-	if t.via == "" || p.dialer.proxyFor(t) == nil {
+	if t.via == "" {
 		return nil
 	}
 	conn, err := p.dialer.dialNew(ctx, t)

@@ -418,3 +418,43 @@ func TestUpstreamPasswordIsNotRecorded(t *testing.T) {
 		}
 	}
 }
+
+// TestUpstreamNoProxy has a server at an address of this machine that is none of
+// loopback, to which the environment's proxies apply; its packets stay here.
+func TestUpstreamNoProxy(t *testing.T) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ln net.Listener
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			if ln, err = net.Listen("tcp", net.JoinHostPort(n.IP.String(), "0")); err == nil {
+				break
+			}
+		}
+	}
+	if ln == nil {
+		t.Log("no network but loopback here; the rules are tested by package upstream")
+		return
+	}
+	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: http.HandlerFunc(serveHello)}}
+	s.Start()
+	t.Cleanup(s.Close)
+	host, _, _ := net.SplitHostPort(ln.Addr().String())
+	for noProxy, direct := range map[string]bool{"": false, "other.example": false, host: true, host + "/32": true, "*": true} {
+		u := newUserProxy(t, "http")
+		env := map[string]string{"HTTP_PROXY": u.url.String(), "NO_PROXY": noProxy}
+		b := newTestProxy(t, nil, func(o *Options) {
+			if o.UpstreamProxies, _, err = upstream.FromEnvironment(func(name string) string { return env[name] }, ""); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if _, body := get(t, b.client(false), "http://"+ln.Addr().String()+"/n"); string(body) != "hello /n" {
+			t.Errorf("%q", body)
+		}
+		if ex := b.one(); (ex.TLS.Proxy == "") != direct || (u.requests.Load() == 0) != direct {
+			t.Errorf("NO_PROXY=%s: proxy %q, %d requests to it", noProxy, ex.TLS.Proxy, u.requests.Load())
+		}
+	}
+}

@@ -4,6 +4,8 @@
 //	certificates, err := clientcert.Load([]string{"*.corp.example=me.pem"}, []string{"*.corp.example=me-key.pem"})
 //	...
 //	cert := certificates.For("api.corp.example:443")
+//
+// Source: RESEARCH.md#client-certificates
 package clientcert
 
 import (

@@ -8,6 +8,8 @@
 //
 // Errors that concern the proxy are *Error, which names the proxy without its
 // password and says what to do.
+//
+// Source: RESEARCH.md#upstream-proxies
 package upstream
 
 import (

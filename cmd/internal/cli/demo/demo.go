@@ -110,7 +110,7 @@ func newDemoServer() (*demoServer, error) {
 
 // recordDemo runs the clients through a recorder, and says which ones ran.
 func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, err error) {
-	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile, Unsearched: new(record.UnsearchedLog)}, rand.Text())
+	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile, UpstreamProxy: "none", Unsearched: new(record.UnsearchedLog)}, rand.Text())
 	if err != nil {
 		return nil, err
 	}

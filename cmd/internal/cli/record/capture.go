@@ -31,7 +31,7 @@ type CaptureFlags struct {
 	Out, Listen, reverse, UpstreamCA string
 	json, keepSecrets, transparent   bool
 	passive, upstreamInsecure        bool
-	upstreamProxy                    string
+	UpstreamProxy                    string
 	clientCerts, clientKeys          []string
 	packets                          string
 	only, skip, also                 []string

@@ -231,7 +231,7 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		{"--skip", len(f.skip) > 0},
 		{"--rotate", f.rotate != ""},
 		{"--upstream-ca", f.UpstreamCA != ""},
-		{"--upstream-proxy", f.upstreamProxy != ""},
+		{"--upstream-proxy", f.UpstreamProxy != ""},
 		{"--client-cert", len(f.clientCerts)+len(f.clientKeys) > 0},
 	} {
 		if c.set {

@@ -15,7 +15,7 @@ import (
 // upstreamFlags are those of how servers are reached.
 func (f *CaptureFlags) upstreamFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.upstreamProxy, "upstream-proxy", "", "send all through this proxy, whatever the environment says: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; none: directly")
+	flags.StringVar(&f.UpstreamProxy, "upstream-proxy", "", "send all through this proxy, whatever the environment says: http://, https://, socks5:// or socks5h://[USER:PASSWORD@]HOST:PORT; none: directly")
 	flags.StringArrayVar(&f.clientCerts, "client-cert", nil, "show this certificate, [HOST=]PEM, to servers that ask for one")
 	flags.StringArrayVar(&f.clientKeys, "client-key", nil, "key of the --client-cert with the same HOST, [HOST=]PEM, a file of mode 0600")
 }
@@ -26,7 +26,7 @@ func (f *CaptureFlags) reachServers(a *app.App, o *mitm.Options, own string) err
 	if o.ClientCertificates, err = clientcert.Load(f.clientCerts, f.clientKeys); err != nil {
 		return app.Fail(app.ExitInput, err, "")
 	}
-	switch f.upstreamProxy {
+	switch f.UpstreamProxy {
 	case "none":
 		return nil
 	case "":
@@ -39,7 +39,7 @@ func (f *CaptureFlags) reachServers(a *app.App, o *mitm.Options, own string) err
 		}
 		return nil
 	}
-	proxy, err := upstream.Parse(f.upstreamProxy)
+	proxy, err := upstream.Parse(f.UpstreamProxy)
 	if err != nil {
 		return app.Usagef("--upstream-proxy: %v", err)
 	}
