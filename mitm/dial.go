@@ -29,7 +29,7 @@ type dialer struct {
 	roots        *x509.CertPool
 	insecure     bool // servers are not verified
 	keyLog       io.Writer
-	spares       spareConns
+	spares       upstream.Spares
 	isOwnAddress func(*net.TCPAddr) bool
 }
 
@@ -60,7 +60,7 @@ func (d *dialer) spareKey(t target) string {
 }
 
 func (d *dialer) dial(ctx context.Context, t target) (net.Conn, error) {
-	if conn := d.spares.claim(d.spareKey(t)); conn != nil {
+	if conn := d.spares.Claim(d.spareKey(t)); conn != nil {
 		return conn, nil
 	}
 	return d.dialNew(ctx, t)
@@ -141,7 +141,7 @@ func (p *Proxy) reachBefore(ctx context.Context, t target) error {
 	}
 	conn, err := p.dialer.dialNew(ctx, t)
 	if err == nil {
-		p.dialer.spares.keep(p.dialer.spareKey(t), conn)
+		p.dialer.spares.Keep(p.dialer.spareKey(t), conn)
 	}
 	return err
 }

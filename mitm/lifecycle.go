@@ -160,7 +160,7 @@ func (p *Proxy) closeConnections() {
 	_ = p.tunnelServer.Close()
 	_ = p.tunnelled.Close()
 	p.origins.close()
-	p.dialer.spares.close()
+	p.dialer.spares.Close()
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.trackedConns))
 	p.mu.Unlock()

@@ -9,9 +9,11 @@ import (
 	"crypto/x509"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,5 +134,30 @@ func TestServerLosesHTTP2(t *testing.T) {
 	}
 	if o.hasNegotiated(protoH2) {
 		t.Error("still taken for HTTP/2")
+	}
+}
+
+// TestAskingCostsNoConnection: the connection that learned the server's
+// protocol carries the first request.
+func TestAskingCostsNoConnection(t *testing.T) {
+	for _, offer := range [][]string{{"h2"}, {"http/1.1"}, {"h2", "http/1.1"}} {
+		var conns atomic.Int32
+		origin := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		origin.EnableHTTP2 = true
+		origin.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				conns.Add(1)
+			}
+		}
+		origin.StartTLS()
+		defer origin.Close()
+		origin.TLS.NextProtos = []string{"h2", "http/1.1"}
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
+		c := b.client(offer[0] == "h2")
+		c.Transport.(*http.Transport).TLSClientConfig.NextProtos = offer
+		get(t, c, origin.URL)
+		if n := conns.Load(); n != 1 {
+			t.Errorf("offer %q: %d connections", offer, n)
+		}
 	}
 }

@@ -77,7 +77,7 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	t := unread(want.To, "")
 	conn, err := p.dialer.dialNew(ctx, t)
 	if err == nil {
-		p.dialer.spares.keep(p.dialer.spareKey(t), conn)
+		p.dialer.spares.Keep(p.dialer.spareKey(t), conn)
 	} else if u := connectFailureOf(err); u != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadGateway)

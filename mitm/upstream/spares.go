@@ -1,4 +1,4 @@
-package mitm
+package upstream
 
 import (
 	"net"
@@ -11,9 +11,9 @@ const (
 	spareLifetime = 2 * time.Second
 )
 
-// spareConns are connections to servers that nobody has used yet. The zero
+// Spares are connections to servers that nobody has used yet. The zero
 // value is ready.
-type spareConns struct {
+type Spares struct {
 	mu     sync.Mutex
 	closed bool
 	n      int
@@ -25,8 +25,9 @@ type spareConn struct {
 	expiry *time.Timer
 }
 
-// keep keeps a connection to addr for the next user, for spareLifetime.
-func (s *spareConns) keep(addr string, conn net.Conn) {
+// Keep keeps a connection for the next user, for spareLifetime. addr is its address,
+// with whatever else tells it apart from other connections to the same.
+func (s *Spares) Keep(addr string, conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.n >= maxSpares {
@@ -46,8 +47,8 @@ func (s *spareConns) keep(addr string, conn net.Conn) {
 	s.n++
 }
 
-// claim removes and returns a connection to addr, or nil.
-func (s *spareConns) claim(addr string) net.Conn {
+// Claim removes and returns a connection to addr, or nil.
+func (s *Spares) Claim(addr string) net.Conn {
 	s.mu.Lock()
 	list := s.byAddr[addr]
 	s.mu.Unlock()
@@ -61,7 +62,7 @@ func (s *spareConns) claim(addr string) net.Conn {
 }
 
 // remove reports whether c was there.
-func (s *spareConns) remove(addr string, c *spareConn) bool {
+func (s *Spares) remove(addr string, c *spareConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, other := range s.byAddr[addr] {
@@ -80,7 +81,8 @@ func (s *spareConns) remove(addr string, c *spareConn) bool {
 	return false
 }
 
-func (s *spareConns) close() {
+// Close closes all of them, and whatever is kept from then on.
+func (s *Spares) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
