@@ -27,7 +27,7 @@ import (
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 	_ "google.golang.org/protobuf/types/pluginpb"
 
-	subject "unwire/proto"
+	reconstructed "unwire/proto"
 	"unwire/schema"
 )
 
@@ -64,7 +64,7 @@ func BenchCorpus(b *testing.B) (*schema.Schema, Corpus) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	split := subject.Profile().Split
+	split := reconstructed.Profile().Split
 	c := Corpus{Truth: s.Method(split.Service, split.RPC).Output()}
 	g := NewGenerator(NewRand(5))
 	for range 400 {
