@@ -17,6 +17,9 @@ const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS
 // serveFront serves a request that came in through a listener, by its kind.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
+	if r.Method != http.MethodConnect {
+		defer c.noteAnswered()
+	}
 	switch {
 	case r.Method == http.MethodConnect:
 		p.passthrough.ServeHTTP(&bufferedHijacker{w, p}, r)
@@ -47,6 +50,17 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 		DisableCompression: true,
 		IdleConnTimeout:    idleConnTimeout,
 	}
+	passthrough.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
+		repeatable := mayRepeat(r)
+		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
+			res, err := sendOnce(passthrough.Tr, r, repeatable)
+			if errors.Is(err, errNotRepeated) {
+				panic(http.ErrAbortHandler) // the client is to decide, not to get an answer
+			}
+			return res, err
+		})
+		return r, nil
+	})
 	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
 	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
@@ -106,6 +120,7 @@ func (discardLogger) Printf(string, ...any) {}
 // serveTunnelled relays a request that came through a tunnel.
 func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
+	defer c.noteAnswered()
 	if c.origin != nil { // by HTTP/2, where the origin has none
 		p.serveReverse(w, r, c.origin)
 		return

@@ -57,7 +57,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	out := p.upstreamRequest(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
-	res, err := o.h1.RoundTrip(out)
+	res, err := sendOnce(o.h1, out, mayRepeat(r))
 	early.stop()
 	if err != nil {
 		p.answerFailure(w, x, shown, err)
