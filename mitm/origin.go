@@ -33,7 +33,7 @@ const (
 	protoH1 = "http/1.1"
 )
 
-// errItself ends a loop: the proxy was asked to connect to itself.
+// errOwnAddress ends a loop: the proxy was asked to connect to itself.
 var errOwnAddress = errors.New("the request is for the proxy itself")
 
 // errNoHTTP2 refuses an HTTP/2 connection to a server that does not speak it.
