@@ -34,6 +34,10 @@ type clientConn struct {
 	// client's: its requests are answered with that.
 	unreachedErr error
 
+	// lastAnswer is when the last answer over HTTP/1 ended, in nanoseconds since 1970; 0:
+	// there was none.
+	lastAnswer atomic.Int64
+
 	// onClose and, once set, onUnusedClose are called when the connection is closed.
 	onClose       func()
 	onUnusedClose atomic.Pointer[func()]

@@ -70,15 +70,6 @@ func (d *dialer) dialNew(ctx context.Context, t target) (net.Conn, error) {
 	return d.upstream.Dial(ctx, d.proxyFor(t), t.addr, d.viaFor(t))
 }
 
-// dialProxy connects to a proxy that requests are sent to.
-func (d *dialer) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
-	conn, err := d.upstream.DialProxy(ctx, proxy)
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
-}
-
 // dialDirect makes a TCP connection to a server, or to a proxy on the way.
 func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, addr)

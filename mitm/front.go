@@ -20,6 +20,9 @@ const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS
 // serveFront serves a request that came in through a listener, by its kind.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
+	if r.Method != http.MethodConnect {
+		defer c.noteAnswered()
+	}
 	switch {
 	case r.Method == http.MethodConnect || r.URL.IsAbs():
 		p.serveProxied(w, r, c)
@@ -78,6 +81,17 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	}
 	passthrough.Tr = p.newPassthroughTransport()
 	passthrough.OnResponse().DoFunc(p.passthroughAnswer)
+	passthrough.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
+		repeatable := mayRepeat(r)
+		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
+			res, err := sendOnce(passthrough.Tr, r, repeatable)
+			if errors.Is(err, errNotRepeated) {
+				panic(http.ErrAbortHandler) // the client is to decide, not to get an answer
+			}
+			return res, err
+		})
+		return r, nil
+	})
 	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
 	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
@@ -129,13 +143,13 @@ func (p *Proxy) newPassthroughTransport() *http.Transport {
 		// The transport connects to an HTTP proxy itself, and to servers.
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			if proxy := proxies.At(addr); proxy != nil {
-				return p.dialer.dialProxy(ctx, proxy)
+				return p.dialer.upstream.DialProxy(ctx, proxy)
 			}
 			return p.dialer.dial(ctx, target{scheme: "http", addr: addr})
 		},
 		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			if proxy := proxies.At(addr); proxy != nil {
-				return p.dialer.dialProxy(ctx, proxy)
+				return p.dialer.upstream.DialProxy(ctx, proxy)
 			}
 			t := targetOf(&url.URL{Scheme: "https", Host: addr})
 			return p.origins.get(t).dialTLS(ctx, protoH1)
@@ -192,6 +206,7 @@ func (discardLogger) Printf(string, ...any) {}
 // serveTunnelled relays a request that came through a tunnel.
 func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
+	defer c.noteAnswered()
 	if c.origin != nil { // by HTTP/2, where the origin has none
 		p.serveReverse(w, r, c.origin)
 		return

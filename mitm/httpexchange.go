@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/upstream"
 )
 
 // An exchange feeds one request and its response to the recorder. Both
@@ -209,11 +210,11 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	c, ok := conn.(*serverConn)
 	if !ok {
-		return captures.TLS{Proxy: proxyOf(conn)}
+		return captures.TLS{Proxy: upstream.ProxyOf(conn)}
 	}
 	s := c.ConnectionState()
 	t := captures.TLS{
-		Proxy:      proxyOf(conn),
+		Proxy:      upstream.ProxyOf(conn),
 		Version:    strings.TrimPrefix(tls.VersionName(s.Version), "TLS "),
 		Cipher:     tls.CipherSuiteName(s.CipherSuite),
 		ServerName: s.ServerName,

@@ -33,7 +33,7 @@ const (
 	protoH1 = "http/1.1"
 )
 
-// errItself ends a loop: the proxy was asked to connect to itself.
+// errOwnAddress ends a loop: the proxy was asked to connect to itself.
 var errOwnAddress = errors.New("the request is for the proxy itself")
 
 // errNoHTTP2 refuses an HTTP/2 connection to a server that does not speak it.
@@ -111,12 +111,12 @@ func (o *origin) useForwarder(proxy *url.URL) {
 	o.h1.Proxy = func(r *http.Request) (*url.URL, error) { return o.forwarderOf(r), nil }
 	o.h1.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) {
 		if addr == proxy.Host {
-			return o.dialer.dialProxy(ctx, proxy)
+			return o.dialer.upstream.DialProxy(ctx, proxy)
 		}
 		return o.dialer.dial(ctx, o.target)
 	}
 	// The transport asks for TLS with the proxy only.
-	o.h1.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialer.dialProxy(ctx, proxy) }
+	o.h1.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialer.upstream.DialProxy(ctx, proxy) }
 }
 
 func (o *origin) forwarderOf(r *http.Request) *url.URL {
@@ -126,15 +126,15 @@ func (o *origin) forwarderOf(r *http.Request) *url.URL {
 	return o.forwarder
 }
 
-// roundTrip sends a request by HTTP/1.
+// roundTrip is sendOnce by HTTP/1.
 //
 // Errors: *upstream.Error also where a proxy answered in the server's place.
-func (o *origin) roundTrip(r *http.Request) (*http.Response, error) {
+func (o *origin) roundTrip(r *http.Request, mayRepeat bool) (*http.Response, error) {
 	proxy := o.forwarderOf(r)
 	if proxy != nil {
 		r.Header.Set(upstream.ViaHeader, o.dialer.viaFor(o.target))
 	}
-	res, err := o.h1.RoundTrip(r)
+	res, err := sendOnce(o.h1, r, mayRepeat)
 	if err != nil || proxy == nil || !upstream.IsRefusal(res) {
 		return res, err
 	}

@@ -58,7 +58,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	out := p.upstreamRequest(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
 	o.gotRequest.Store(true)
-	res, err := o.roundTrip(out)
+	res, err := o.roundTrip(out, mayRepeat(r))
 	early.stop()
 	if err != nil {
 		p.answerFailure(w, x, shown, err)

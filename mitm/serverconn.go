@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/mitm/upstream"
 )
 
 // verdictDelay is how long a server that speaks HTTP/2 has to begin, or to refuse the
@@ -113,18 +112,4 @@ func certificateState(given bool) captures.ClientCertificate {
 		return captures.CertificateSent
 	}
 	return captures.CertificateRequested
-}
-
-// proxyOf names the user's proxy that a connection goes through, "" if there is none.
-func proxyOf(conn net.Conn) string {
-	for {
-		if c, ok := conn.(*upstream.Conn); ok {
-			return c.Proxy
-		}
-		above, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return ""
-		}
-		conn = above.NetConn()
-	}
 }

@@ -8,7 +8,9 @@
 // JSON, by names of secrets, and by the shapes of keys that issuers hand out. A
 // scanner applies them to bytes that come in pieces; a match is replaced by a
 // placeholder of its length in bodies, and of a fixed spelling in texts. Compressed
-// bytes are inflated, searched, and rewritten if they hold a secret. Find… reports
+// bytes are inflated, searched, and rewritten if they hold a secret. A secret that a name
+// gave away is learned: a byte ruleset, of shapes, private keys, passwords in URLs and
+// the spellings of learned secrets, finds it wherever it stands after. Find… reports
 // each secret as a Hit and replaces nothing. What could not be searched is reported
 // as Unsearched.
 //

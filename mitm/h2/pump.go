@@ -219,6 +219,11 @@ func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error)
 	if h.kind != frameData {
 		p.recordData()
 	}
+	if h.kind == frameRSTStream {
+		// Clients drop an answer whose end they read at once with the reset behind it,
+		// as they do if both are in one TLS record: the reset gets a record of its own.
+		p.flush()
+	}
 	switch h.kind {
 	case frameHeaders, framePushPromise, frameContinuation:
 		return p.handleHeaderFrame(h, payload)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +57,40 @@ func pumped(rec *testCapture, d captures.Direction, in []byte, atOnce int, refus
 	_, err = pump.run()
 	r.endAll(captures.Incomplete, errors.New("stopped"))
 	return dst.out.Bytes(), src.out.Bytes(), err
+}
+
+// TestResetIsWrittenByItself: curl and others drop an answer whose END_STREAM comes in
+// one TLS record with the RST_STREAM behind it. A reset therefore begins a record of
+// its own, even if the sender has put both into one, and keeps its place and its code.
+func TestResetIsWrittenByItself(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]byte{"NO_ERROR": 0, "INTERNAL_ERROR": 2, "CANCEL": 8} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, d := range []captures.Direction{captures.Up, captures.Down} {
+				k := newRelayed(t)
+				k.answer("POST", "200", []string{"content-length", "5"}, nil)
+				from, to := k.server, k.client
+				if d == captures.Up {
+					from, to = to, from
+				}
+				end := appendFrame(nil, frameData, flagEndStream, 1, []byte("hello"))
+				reset := appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, code})
+				ping := appendFrame(nil, 0x06, 0, 0, []byte("pingping"))
+				if _, err := from.Write(slices.Concat(end, reset, ping)); err != nil {
+					t.Fatal(err)
+				}
+
+				_ = to.SetReadDeadline(time.Now().Add(testTimeout))
+				record := make([]byte, 1<<10)
+				n, err := to.Read(record) // of TLS: one record at most
+				if err != nil || !bytes.Equal(record[:n], end) {
+					t.Fatalf("%s: the first record has %q, %v; want %q", d, record[:n], err, end)
+				}
+				k.expect(to, append(reset, ping...))
+			}
+		})
+	}
 }
 
 // FuzzPump: whatever comes, nothing panics; without an error all of it is

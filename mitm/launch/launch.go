@@ -61,8 +61,8 @@ type Report struct {
 
 // Run runs the command to its end and returns its exit status: 128 and the
 // signal's number if a signal ended it, 127 if it was not found, 126 if it
-// could not be run. Run forwards signals to the command; a second SIGINT or
-// SIGTERM kills it. When ctx ends, Run sends SIGTERM to the command.
+// could not be run. Run forwards signals to the command; a second SIGINT, SIGTERM or
+// SIGHUP kills it. When ctx ends, Run sends SIGTERM to the command.
 //
 // Errors: err is nil whenever the command ran, whatever its status.
 func Run(ctx context.Context, o Options) (exit int, err error) {
@@ -121,7 +121,7 @@ func runCommand(cmd *exec.Cmd, started func() error) (exit int, err error) {
 					continue
 				}
 				// Whoever asks for the end twice does not want to wait for the command.
-				if ends := s == os.Interrupt || s == syscall.SIGTERM; ends && ending {
+				if ends := s == os.Interrupt || s == syscall.SIGTERM || s == syscall.SIGHUP; ends && ending {
 					s = os.Kill
 				} else if ends {
 					ending = true

@@ -4,17 +4,23 @@ package launch
 
 import (
 	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// forwardedSignals are the signals passed on to the command.
+// forwardedSignals are the signals passed on to the command. SIGHUP is not among them if
+// it is ignored, as nohup has it: the command then ignores it too.
 func forwardedSignals() []os.Signal {
-	return []os.Signal{
-		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
+	signals := []os.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
 	}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // sharesTerminalSignal reports whether the command got the signal as well: it

@@ -18,7 +18,7 @@ const maxAnswer = 64 << 10
 // answer stays to be read from conn.
 //
 // Errors: *Error where the proxy has answered.
-func connectHTTP(conn *Conn, proxy *url.URL, addr, via string) error {
+func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 	req := &http.Request{
 		Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr,
 		Header: http.Header{"User-Agent": {"unwire"}},

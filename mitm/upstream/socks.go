@@ -20,7 +20,7 @@ const greetingTimeout = 5 * time.Second
 
 // connectSOCKS asks a SOCKS 5 proxy for a connection to addr. With socks5 the name is
 // looked up here, with socks5h by the proxy.
-func connectSOCKS(ctx context.Context, conn *Conn, via *url.URL, addr, passed string) error {
+func connectSOCKS(ctx context.Context, conn *proxiedConn, via *url.URL, addr, passed string) error {
 	to := addr
 	if via.Scheme == "socks5" {
 		host, port, err := net.SplitHostPort(addr)

@@ -59,18 +59,18 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Conn is a connection through a proxy, or to one that passes requests on.
-type Conn struct {
+// A proxiedConn is a connection through a proxy, or to one that passes requests on.
+type proxiedConn struct {
 	net.Conn
 
-	// Proxy is the proxy's URL, without user and password.
-	Proxy string
+	// proxy is its URL, without user and password.
+	proxy string
 
 	// head was read from the proxy behind its answer.
 	head []byte
 }
 
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *proxiedConn) Read(p []byte) (int, error) {
 	if len(c.head) > 0 {
 		n := copy(p, c.head)
 		c.head = c.head[n:]
@@ -80,10 +80,10 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // NetConn returns the connection to the proxy.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+func (c *proxiedConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite closes one direction, if the connection to the proxy can.
-func (c *Conn) CloseWrite() error {
+func (c *proxiedConn) CloseWrite() error {
 	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
 	}
@@ -91,11 +91,25 @@ func (c *Conn) CloseWrite() error {
 }
 
 // CloseRead closes the other direction, if the connection to the proxy can.
-func (c *Conn) CloseRead() error {
+func (c *proxiedConn) CloseRead() error {
 	if h, ok := c.Conn.(interface{ CloseRead() error }); ok {
 		return h.CloseRead()
 	}
 	return nil
+}
+
+// ProxyOf names the proxy that a connection goes through, "" if there is none.
+func ProxyOf(conn net.Conn) string {
+	for {
+		if c, ok := conn.(*proxiedConn); ok {
+			return c.proxy
+		}
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return ""
+		}
+		conn = above.NetConn()
+	}
 }
 
 // A Dialer connects to servers, directly or through a proxy.
@@ -120,7 +134,7 @@ func (d *Dialer) Dial(ctx context.Context, proxy *url.URL, addr, via string) (ne
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := d.DialProxy(ctx, proxy)
+	conn, err := d.connect(ctx, proxy)
 	if err != nil {
 		return nil, err
 	}
@@ -162,15 +176,23 @@ func kindHint(proxy *url.URL) string {
 	return "look whether it is a SOCKS 5 proxy: an HTTP proxy is given as http://" + proxy.Host
 }
 
-// DialProxy connects to a proxy, in TLS if its URL says so.
+// DialProxy connects to a proxy that requests are sent to, in TLS if its URL says so.
 //
 // Errors: *Error.
-func (d *Dialer) DialProxy(ctx context.Context, proxy *url.URL) (*Conn, error) {
+func (d *Dialer) DialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
+	conn, err := d.connect(ctx, proxy)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (d *Dialer) connect(ctx context.Context, proxy *url.URL) (*proxiedConn, error) {
 	raw, err := d.Direct(ctx, "tcp", proxy.Host)
 	if err != nil {
 		return nil, &Error{Name(proxy), "it cannot be reached: " + connectReason(err), "start it, or correct --upstream-proxy or the proxy variable (--upstream-proxy none: use no proxy)", err}
 	}
-	conn := &Conn{Conn: raw, Proxy: Name(proxy)}
+	conn := &proxiedConn{Conn: raw, proxy: Name(proxy)}
 	if proxy.Scheme != "https" {
 		return conn, nil
 	}

@@ -69,8 +69,8 @@ func TestServerSpeaksFirst(t *testing.T) {
 		if _, err := io.ReadFull(conn, got); err != nil || string(got) != "hello you" {
 			t.Fatalf("%q, %v", got, err)
 		}
-		if c := conn.(*upstream.Conn); c.Proxy != "http://"+proxy.Host {
-			t.Errorf("%q", c.Proxy)
+		if got := upstream.ProxyOf(conn); got != "http://"+proxy.Host {
+			t.Errorf("%q", got)
 		}
 	}
 }

@@ -9,8 +9,8 @@
 // the work for one script.
 //
 // Each code generator has files of its own: protobuf-es 1 and 2 with Connect's services,
-// protobuf-ts, ts-proto, protobufjs (static code, read from its encoders, and reflection
-// JSON), JSPB, and gRPC's service definitions. What they find is entered into a model of
+// protobuf-ts, ts-proto, protobufjs (static code, reflection JSON), JSPB, and gRPC's service
+// definitions; static code and ts-proto share encoders. What they find enters a model of
 // messages, enums and services. The builder makes descriptors of it: it merges
 // duplicates, resolves references, and restores the spelling of field names.
 package bundle

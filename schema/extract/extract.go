@@ -5,8 +5,8 @@
 // archives, executables. Of unread formats it reports that they hold programs. If a
 // reader panics, that costs the one file, and is reported.
 //
-// [Merge] joins what inputs declare into files that link: one per package, with the
-// imports that they need. An element is a declaration at the top level of a file. Of two
+// [Merge] joins what inputs declare into merged files that link: one per package and
+// syntax, with the imports that they need. An element is a declaration at the top level of a file. Of two
 // elements with one name, one stays if it subsumes the other; others are numbered.
 // Conflicts of names, broken declarations and missing types are reported, and mended
 // where that is possible.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Every command ends within a second of SIGINT or SIGTERM. These are the shares of
-// that second.
+// Every command ends within a second of SIGINT, SIGTERM or SIGHUP. These are the shares
+// of that second.
 const (
 	// interruptGrace is how long a command may take to end by itself after a
 	// signal. A command that is still busy then is abandoned: it may be blocked in
@@ -29,8 +29,8 @@ const (
 	interruptedIndexing = 200 * time.Millisecond
 )
 
-// A SignalHandler cancels the command's context at the first SIGINT or SIGTERM. While
-// a child runs, the signals are the child's: package launch forwards them, and the
+// A SignalHandler cancels the command's context at the first SIGINT, SIGTERM or SIGHUP.
+// While a child runs, the signals are the child's: package launch forwards them, and the
 // command ends when the child does.
 type SignalHandler struct {
 	received chan os.Signal
@@ -42,10 +42,14 @@ type SignalHandler struct {
 	caught   atomic.Bool
 }
 
-// NewSignalHandler catches signals until stop is called.
+// NewSignalHandler catches signals until stop is called. SIGHUP stays ignored if it was,
+// as nohup has it.
 func NewSignalHandler() (in *SignalHandler, stop func()) {
 	in = &SignalHandler{received: make(chan os.Signal, 4), overdue: make(chan struct{}, 1)}
 	signal.Notify(in.received, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(in.received, syscall.SIGHUP)
+	}
 	return in, func() { signal.Stop(in.received) }
 }
 

@@ -131,7 +131,7 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/infer", "decode", "decode/conversation", "decode/wire", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "compares schemas; Touched looks for changed elements in captures",
 	},
-	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
+	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "random definitions, and samples whose true type is known, for the tests of all schema packages"},
 	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
 	"schema/bundle":              {imports: []string{"schema/bundle/lexer", "schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
 	"schema/bundle/lexer":        {why: "tokens of JavaScript are a leaf"},

@@ -25,6 +25,8 @@ func namespaceCommand(a *app.App) *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
+			// Signals go to the command, which may take its time to end.
+			defer a.Signals.ChildRuns()()
 			if code := launch.NamespaceInit(args); code != 0 {
 				return app.Fail(code, nil, "")
 			}
