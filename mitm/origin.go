@@ -116,7 +116,9 @@ func (o *origin) useForwarder(proxy *url.URL) {
 		return o.dialer.dial(ctx, o.target)
 	}
 	// The transport asks for TLS with the proxy only.
-	o.h1.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialer.upstream.DialProxy(ctx, proxy) }
+	o.h1.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return o.dialer.upstream.DialProxy(ctx, proxy)
+	}
 }
 
 func (o *origin) forwarderOf(r *http.Request) *url.URL {
