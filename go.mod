@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/andybalholm/brotli v1.2.8
+	github.com/armon/go-socks5 v0.0.0-20160902184237-e75332964ef5
 	github.com/bufbuild/protocompile v0.14.1
 	github.com/clipperhouse/displaywidth v0.10.0
 	github.com/diskfs/go-diskfs v1.7.0
@@ -39,7 +40,6 @@ require (
 
 require (
 	github.com/anchore/go-lzo v0.1.0 // indirect
-	github.com/armon/go-socks5 v0.0.0-20160902184237-e75332964ef5 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.6.0 // indirect
 	github.com/danieljoos/wincred v1.2.3 // indirect
