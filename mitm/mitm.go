@@ -10,7 +10,8 @@
 // by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: the first
 // bytes are sniffed; TLS ends here with a certificate of package ca for the name that
 // the client asks for, and the protocol that the server picks from the client's
-// offer. A client that refuses the certificate is recorded as a refusal.
+// offer. A client that refuses the certificate is recorded as a refusal. File conn has
+// the connections of clients, which give the sniffed bytes again, and copies tunnels.
 //
 // HTTP/2 is relayed frame by frame and recorded by package h2; file h2 here only
 // starts that. File httpexchange records what goes through net/http: HTTP/1, and an

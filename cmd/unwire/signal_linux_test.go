@@ -137,6 +137,7 @@ var signalCases = []signalCase{
 	{args: "audit SMALL.uwc", blocked: true},
 	{args: "audit BIG.uwc"},
 	{args: "ca", blocked: true},
+	{args: "ca new", blocked: true},
 	{args: "ca export", blocked: true},
 	{args: "ca install --dry-run", blocked: true},
 	{args: "ca remove --dry-run", blocked: true},

@@ -6,9 +6,9 @@
 // and its payloads, a sketch of its distinct values, and a few texts as examples. Of many
 // payloads a stratified sample is scored. The number of fields is limited.
 //
-// JudgeField weighs hypotheses: each has a cost, which is how many nats the samples take
-// if they are text, a message, packed numbers, bytes with a mask, or raw bytes. Then the
-// type is chosen: of a number by its range, of a packed list by its elements.
+// JudgeField, in this file, makes a Judgement of the hypotheses' costs and priors: a cost
+// is how many nats the samples take if they are text, a message, packed numbers, bytes
+// with a mask, or raw bytes. Then the type is chosen by the range or the elements.
 //
 // A Reader gives the readings of the nodes of one tree, by its own repeats or by Evidence
 // of a whole capture, and what well-known shape a message has, such as Timestamp or Any. A

@@ -69,6 +69,8 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	if len(o.Argv) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
+	caught, stop := catchSignals()
+	defer stop()
 	dir, err := os.MkdirTemp("", "unwire-") // mode 0700
 	if err != nil {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
@@ -88,19 +90,23 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	cmd := exec.CommandContext(ctx, o.Argv[0], o.Argv[1:]...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
-	return runCommand(cmd, nil)
+	return runCommand(cmd, caught, nil)
 }
 
-// runCommand starts a command that was made with a context, passes signals on
-// to it, and waits for it. An error of started ends it.
-func runCommand(cmd *exec.Cmd, started func() error) (exit int, err error) {
+// catchSignals catches the signals that are passed on to a command, until stop is
+// called. It comes before all that prepares the command: whoever runs one leaves the
+// signals to it, and none may be lost in between.
+func catchSignals() (caught <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 16)
+	signal.Notify(c, forwardedSignals()...)
+	return c, func() { signal.Stop(c) }
+}
+
+// runCommand starts a command that was made with a context, passes on the signals that
+// were caught, and waits for it. An error of started ends it.
+func runCommand(cmd *exec.Cmd, caught <-chan os.Signal, started func() error) (exit int, err error) {
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
-
-	// Caught from before the start, so that none comes between.
-	caught := make(chan os.Signal, 16)
-	signal.Notify(caught, forwardedSignals()...)
-	defer signal.Stop(caught)
 	if err := cmd.Start(); err != nil {
 		return startStatus(err), fmt.Errorf("launch: %w", err)
 	}

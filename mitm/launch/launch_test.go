@@ -474,3 +474,24 @@ func TestOtherPrograms(t *testing.T) {
 		})
 	}
 }
+
+// A signal that comes while the command is being prepared reaches the command: here
+// while the proxy is asked where the hook is to connect to.
+func TestSignalBeforeStart(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(100 * time.Millisecond) // the signal is caught meanwhile
+		_, _ = io.WriteString(w, `{"addr":"127.0.0.1:9"}`)
+	}))
+	defer proxy.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	code, err := launch.Run(ctx, launch.Options{
+		Argv: []string{"sleep", "30"}, ProxyURL: proxy.URL, CAFile: newRecorder(t).ca.CertFile, ControlToken: controlToken,
+	})
+	if want := 128 + int(syscall.SIGUSR1); code != want || err != nil {
+		t.Errorf("status %d, %v, want %d", code, err, want)
+	}
+}

@@ -31,6 +31,8 @@ const (
 // namespaceInit runs in the new namespace: it has all rights there, and the
 // command none that it would not have outside.
 func namespaceInit(args []string) int {
+	caught, stop := catchSignals()
+	defer stop()
 	var st unix.Stat_t
 	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || len(args) < 2 {
 		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' and --passive only")
@@ -67,7 +69,7 @@ func namespaceInit(args []string) int {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := false
-	code, err := runCommand(cmd, func() error {
+	code, err := runCommand(cmd, caught, func() error {
 		started = true
 		defer closeAll(files)
 		if err := c.send(message{Sockets: kinds}, files...); err != nil {

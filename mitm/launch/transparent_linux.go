@@ -35,6 +35,8 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	if len(o.Argv) == 0 || len(n.init) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
+	caught, stop := catchSignals()
+	defer stop()
 	path, err := exec.LookPath(o.Argv[0])
 	if err != nil {
 		return startStatus(err), fmt.Errorf("launch: %w", err)
@@ -72,7 +74,7 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	s.control = c
 	defer s.close()
 	begun := false
-	code, err := runCommand(cmd, func() error {
+	code, err := runCommand(cmd, caught, func() error {
 		begun = true
 		_ = theirs.Close() // so that the end of the process is seen
 		return s.start()
