@@ -123,9 +123,9 @@ func answerLoop(w http.ResponseWriter, text string) {
 	http.Error(w, text, http.StatusLoopDetected)
 }
 
-// reachBefore connects to a server before a client that is another unwire is told that
-// it is connected, so that an error is told to it as one of this proxy. The connection
-// is kept for the first who needs it.
+// reachBefore connects to the server before another unwire, as the client, gets the
+// answer that it is connected. So it gets an error of this proxy's instead, if there is
+// one. The connection is kept for the client's first request.
 func (p *Proxy) reachBefore(ctx context.Context, t target) error {
 	if t.via == "" {
 		return nil

@@ -131,9 +131,9 @@ func (s *Store) listingQuery(rest string) string {
 		FROM exchanges e LEFT JOIN summaries s ON s.exchange = e.id ` + rest
 }
 
-// Listing yields all exchanges in the order in which they began, without their
-// headers, with nothing of TLS but Unverified and CertificateRequested, and of those that have one the
-// Summary of a version. It ends after the first error.
+// Listing yields all exchanges in the order in which they began, without their headers.
+// Of TLS there are Unverified and CertificateRequested. Exchanges that have a Summary of
+// the version come with it. It ends after the first error.
 //
 // Errors: ErrDamaged.
 func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[captures.Listed, error] {

@@ -264,8 +264,8 @@ func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options
 	return all.Decode(ctx, src, id, o)
 }
 
-// DropJoined takes out of a piece the frames that stand in its conversation as
-// they are, so that they are not counted twice: what is left is what carried it.
+// DropJoined removes from a piece the frames that its conversation has unchanged, so
+// that they are not counted twice. The frames that carried others remain.
 func DropJoined(ex *decode.Exchange) {
 	if h := headOf(ex.Profile, ex.Call); h != nil && h.Data == 0 {
 		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })

@@ -13,8 +13,8 @@ import (
 	"unwire/decode"
 )
 
-// codeVersion is that of the code in this file. It is raised with every change to
-// what a summary says of the same exchange: older ones are then derived again.
+// codeVersion is the version of the code in this file. Raise it with every change that
+// gives another summary of the same exchange: older summaries are then derived again.
 const codeVersion = 1
 
 // summaryVersion is the version of the summaries that are derived with a profile: a

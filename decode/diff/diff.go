@@ -85,8 +85,7 @@ type Options struct {
 
 	MaxChanges int // changes that are returned; default 10,000
 
-	// records has each frame of an exchange stand for itself: no text is joined over
-	// several.
+	// records compares each frame of an exchange alone: no text is joined over several.
 	records bool
 
 	// choices are the readings that somebody chose for fields of two messages;

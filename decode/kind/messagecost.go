@@ -18,7 +18,7 @@ func (c Cost) Of(novelty float64) float64 {
 	return c.Once + min(c.Values, c.Each*novelty) + c.Shape*novelty
 }
 
-// addCost adds the cost of what is described beside it.
+// addCost adds the cost of another part of the description.
 func (c *Cost) addCost(o Cost) {
 	c.Once += o.Once
 	c.Each += o.Each
