@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"unwire/mitm/h2"
 	"unwire/mitm/upstream"
-
-	"golang.org/x/sync/singleflight"
 )
 
 const (

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,7 +54,8 @@ var systemBundles = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// The files that a command finds its CAs in. They are public.
+// The files that a command finds its CAs in. All are public but wget's configuration,
+// which may have the user's passwords.
 const (
 	bundleFile    = "ca-bundle.pem"
 	extraFile     = "ca-extra.pem"
@@ -61,7 +63,8 @@ const (
 	wgetFile      = "wgetrc"
 	aptFile       = "apt.conf"
 
-	publicFile = 0o644
+	publicFile  = 0o644
+	privateFile = 0o600
 )
 
 // Variables that name a configuration, or have options.
@@ -76,7 +79,7 @@ const javaPassword = "changeit"
 
 // trustCA makes the command trust the CA in addition to those that it trusts already:
 // a host that is not captured still shows its own certificate. Its files are in dir,
-// where programs that give up their rights, as apt does, can read them too.
+// where programs that give up their rights, as apt does, can read those with CAs too.
 func (e *env) trustCA(caFile, dir string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -103,9 +106,11 @@ func (e *env) trustCA(caFile, dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.WriteFile(path(wgetFile), wget, privateFile); err != nil {
+		return err
+	}
 	for name, data := range map[string][]byte{
-		bundleFile: bundle, extraFile: extra, javaStoreFile: store,
-		wgetFile: wget, aptFile: e.aptConfiguration(path(bundleFile)),
+		bundleFile: bundle, extraFile: extra, javaStoreFile: store, aptFile: e.aptConfiguration(path(bundleFile)),
 	} {
 		if err := os.WriteFile(path(name), data, publicFile); err != nil {
 			return err
@@ -190,6 +195,9 @@ func (e *env) javaOptions(options ...string) {
 	e.set(javaVariable, strings.TrimSpace(e.get(javaVariable)+" "+strings.Join(options, " ")))
 }
 
+// privateKey is a private key in PEM, which a file of CAs should not have.
+var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----`)
+
 // bundleCAs joins the CA with the files that the variables name now and with the
 // system's, if one is given.
 func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, error) {
@@ -212,7 +220,7 @@ func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, e
 			return nil, fmt.Errorf("trusted CAs: %w", err)
 		}
 		out.WriteByte('\n')
-		out.Write(data)
+		out.Write(privateKey.ReplaceAll(data, nil)) // the bundle is public
 	}
 	return out.Bytes(), nil
 }

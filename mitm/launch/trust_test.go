@@ -153,7 +153,7 @@ func TestTrustVariables(t *testing.T) {
 	if !strings.HasPrefix(out, "-Xmx100m -Dhttp.proxyHost=127.0.0.1 ") {
 		t.Errorf("JAVA_TOOL_OPTIONS: %s", out)
 	}
-	public := map[string]string{"ca-bundle.pem": "644", "ca-extra.pem": "644", "ca-store.p12": "644", "wgetrc": "644", "apt.conf": "644"}
+	public := map[string]string{"ca-bundle.pem": "644", "ca-extra.pem": "644", "ca-store.p12": "644", "apt.conf": "644"}
 	for line := range strings.Lines(out) {
 		mode, path, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if !ok || !filepath.IsAbs(path) {
@@ -172,6 +172,28 @@ func TestTrustVariables(t *testing.T) {
 	}
 	if len(public) > 0 {
 		t.Errorf("not there: %v", public)
+	}
+}
+
+// What is secret in the user's own files is not copied into public ones.
+func TestTrustFilesHoldNoSecrets(t *testing.T) {
+	const secret = "made-up-secret-of-the-tests"
+	home := t.TempDir()
+	key := "-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----\n"
+	for name, text := range map[string]string{".wgetrc": "password = " + secret + "\n", "cas.pem": key} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := `cd "$(dirname "$SSL_CERT_FILE")" && grep -q ` + secret + ` "$WGETRC" && find . -type f -perm -004 -exec grep -l ` + secret + ` {} +; find . -type f -perm -004`
+	code, out, stderr, err := newRecorder(t).run("", []string{"sh", "-c", script}, func(o *launch.Options) {
+		o.Env = append(o.Env, "HOME="+home, "WGETRC=", "SSL_CERT_FILE="+filepath.Join(home, "cas.pem"), "NODE_EXTRA_CA_CERTS="+filepath.Join(home, "cas.pem"))
+	})
+	if code != 0 || err != nil {
+		t.Fatal(code, err, stderr)
+	}
+	if n := strings.Count(out, "./"); n != 4 || strings.Contains(out, "wgetrc") {
+		t.Errorf("public files, those with the secret twice:\n%s", out)
 	}
 }
 
