@@ -16,10 +16,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-
-	"unwire/schema/extract"
-	"unwire/schema/interrupt"
-
 	// the well-known files, for descriptor sets without their imports
 	_ "google.golang.org/protobuf/types/known/anypb"
 	_ "google.golang.org/protobuf/types/known/apipb"
@@ -29,6 +25,9 @@ import (
 	_ "google.golang.org/protobuf/types/known/structpb"
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/schema/extract"
+	"unwire/schema/interrupt"
 )
 
 // maxAscent is how many folders above a .proto file are tried as its import root.

@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"unwire/captures"
-	"unwire/captures/pcap/packet"
-
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+
+	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 // serve answers with what was asked, a trailer and a length that is not told,

@@ -7,10 +7,10 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/protocolbuffers/protoscope"
+
 	"unwire/captures/need"
 	"unwire/decode/internal/barewalk"
-
-	"github.com/protocolbuffers/protoscope"
 )
 
 // BenchmarkFormats writes and reads a real message as text and as JSON;

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"unwire/decode/fieldpath"
-
 	"pgregory.net/rapid"
+
+	"unwire/decode/fieldpath"
 )
 
 func TestSplice(t *testing.T) {

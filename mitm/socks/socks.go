@@ -100,7 +100,7 @@ func Greet(c io.ReadWriter) (addr, via string, err error) {
 	return addr, via, err
 }
 
-// readVia reads what another unwire says of itself.
+// readVia reads the names of the instances of unwire that a connection has passed.
 func readVia(r io.Reader) (string, error) {
 	var buf [1 + MaxVia]byte
 	if _, err := io.ReadFull(r, buf[:1]); err != nil {

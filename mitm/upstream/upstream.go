@@ -30,8 +30,8 @@ import (
 // gets it.
 const ViaHeader = "Unwire-Via"
 
-// dialTimeout bounds how long a proxy may take to connect to a server: less than a
-// client waits for the proxy's TLS, so that it is told why.
+// dialTimeout bounds how long a proxy may take to connect to a server. It is shorter
+// than clients wait for TLS, so that they get the error.
 const dialTimeout = 12 * time.Second
 
 // ErrLoop says that a proxy leads back to where the connection came from.

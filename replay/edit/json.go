@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/decode/fieldpath"
 	"unwire/decode/jsontree"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // A jsonPlace is where a path leads in a JSON text.

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/replay/internal/samples"
-
 	"pgregory.net/rapid"
 
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
+	"unwire/replay/internal/samples"
 )
 
 // wrapped are forms in which a message may lie in a field.

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/decode/wire"
-	"unwire/replay/internal/samples"
-
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/apipb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/typepb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"pgregory.net/rapid"
+
+	"unwire/decode/wire"
+	"unwire/replay/internal/samples"
 )
 
 // Each row edits bytes, given in hex, with or without the type that knows them.

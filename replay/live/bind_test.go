@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"unwire/decode"
 	"unwire/decode/wire"
 	"unwire/replay/internal/samples"
-
-	"pgregory.net/rapid"
 )
 
 // A live value takes the place of the captured one, and binding it to itself

@@ -3,10 +3,10 @@ package live
 import (
 	"testing"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
 	"unwire/decode"
 	"unwire/decode/wire"
-
-	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // A schema keeps a text that parses as a message from being taken apart.

@@ -100,7 +100,7 @@ func (in *Input) Release(off int) {
 	in.released = end
 }
 
-// Close lets go of Data.
+// Close unmaps or drops Data.
 func (in *Input) Close() error {
 	if in.unmap == nil {
 		return nil

@@ -45,7 +45,7 @@ func ListenLoopback(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// shutdownGrace is how long running calls get when a server is told to end.
+// shutdownGrace is how long running calls get to end when a server is shut down.
 const shutdownGrace = time.Second
 
 // Shutdown ends a server by its own function. What runs after the grace is cut off.

@@ -47,7 +47,7 @@ type Exchange struct {
 	// The head of the conversation that it is a piece of.
 	Joined int64 `json:"joined,omitempty"`
 
-	// Of a head: all pieces.
+	// All pieces, if the exchange is the head of a conversation.
 	Parts []int64 `json:"parts,omitempty"`
 }
 
@@ -73,8 +73,8 @@ type Frame struct {
 	// The full name of the message's type, from the definitions.
 	Type string `json:"type,omitempty"`
 
-	// Of a conversation in pieces: the exchange that carried the frame, and the number that
-	// the frame had there.
+	// In a conversation in pieces, the exchange that carried the frame, and the frame's
+	// number in the client's half.
 	Exchange int64  `json:"exchange,omitempty"`
 	Number   *int64 `json:"append_seqno,omitempty"`
 

@@ -56,7 +56,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	}
 }
 
-// frameFacts is what a frame's first line says of it.
+// frameFacts is the first line of a frame: time, size, compression, flags and type.
 func frameFacts(f *decode.Frame, view decode.View) string {
 	facts := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
 	if f.Encoding != "" {

@@ -87,7 +87,8 @@ func Ending(l *contract.Exchange) string {
 	return "(" + l.Outcome + ")"
 }
 
-// joinedText says of a head how many calls are joined to it, and of those to which.
+// joinedText gives the number of calls that are joined to a head, or the head that a call
+// is joined to.
 func joinedText(l *contract.Exchange) string {
 	switch l.Joined {
 	case 0:

@@ -130,7 +130,7 @@ func reportLeftOut(a *app.App, in *infer.Inferred) {
 	}
 }
 
-// maxMixtures bounds what is said of messages of several types.
+// maxMixtures is how many messages that seem to be of several types are reported.
 const maxMixtures = 10
 
 // reportMixtures reports which messages seem to be of more than one type, where that is

@@ -27,7 +27,7 @@ func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) err
 }
 
 // touchSuite has t look at the experiments of a folder. One whose edits cannot be
-// made is told, and left out: its paths may name what is gone.
+// made is reported and left out: its paths may name fields that no longer exist.
 func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags, names *schema.Schema) error {
 	files, err := suite.Files(f.suite)
 	if err != nil {
