@@ -88,6 +88,15 @@ type TLS struct {
 	// Proxy is the user's proxy that the connection went through, without user and
 	// password, in TLS or not; "" if the server was connected to directly.
 	Proxy string `json:"proxy,omitempty"`
+
+	// CA is the authority by which the server was trusted; zero if it was not checked.
+	CA Authority `json:"ca,omitzero"`
+}
+
+// An Authority is a CA's certificate.
+type Authority struct {
+	SHA256  string `json:"sha256"` // of the certificate in DER, in hex
+	Subject string `json:"subject"`
 }
 
 // A ClientCertificate says what became of a server's wish for a client certificate;
@@ -99,15 +108,39 @@ const (
 	CertificateSent      ClientCertificate = "sent"
 )
 
-// An Exchange is one request with its response, without the bodies.
+// A Transport says what the bytes of an exchange are: the protocol that carried them,
+// below the one (Connect, gRPC …) that is derived from them. The list is open: readers
+// show the bytes of a transport that they do not know.
+type Transport string
+
+const (
+	HTTP      Transport = "" // bodies of HTTP; "http" in files
+	WebSocket Transport = "websocket"
+	RawTLS    Transport = "tls" // a TLS connection that was decrypted and has no HTTP in it
+	RawTCP    Transport = "tcp" // a connection without TLS that has no HTTP in it
+)
+
+// A Process is the program that made an exchange's connection. Any part may be unknown.
+type Process struct {
+	PID  int    // 0: unknown
+	Name string // of the executable, without folder
+
+	// Client and Version are what the client calls itself, such as the product of its
+	// User-Agent.
+	Client, Version string
+}
+
+// An Exchange is one request with its response, without the bodies, or one connection
+// that has no HTTP in it.
 //
 // Shape: headers are in wire order; trailers are empty until the end.
 // Times are wall-clock; a Chunk's T is monotonic from Started.
 type Exchange struct {
 	ID               int64
-	Method           string
-	URL              string // absolute
-	HTTP             string // version the client spoke: "1.1", "2"
+	Transport        Transport
+	Method           string // "" for connections without HTTP
+	URL              string // absolute; tcp://host:port, tls://host:port, ws://…, wss://…
+	HTTP             string // version the client spoke: "1.0", "1.1", "2"; "" without HTTP
 	Status           int    // 0 until the response's headers arrive
 	RequestHeaders   Headers
 	RequestTrailers  Headers
@@ -116,6 +149,7 @@ type Exchange struct {
 	Started          time.Time
 	Duration         time.Duration // 0 while in flight
 	Client, Server   string        // addresses, host:port
+	Process          Process
 	TLS              TLS
 	Outcome          Outcome
 
@@ -176,4 +210,42 @@ type Chunk struct {
 
 	T    time.Duration // monotonic time since Exchange.Started
 	Data []byte
+
+	// Opcode is set in the chunks of a WebSocket, each of which is a message or a part of
+	// one, unmasked and decompressed.
+	Opcode Opcode
 }
+
+// An Opcode says what a chunk of a WebSocket is: an opcode of RFC 6455 in the lower four
+// bits, and flags.
+type Opcode uint8
+
+const (
+	OpContinuation Opcode = 0 // goes on with the message of the direction's chunk before
+	OpText         Opcode = 1
+	OpBinary       Opcode = 2
+	OpClose        Opcode = 8
+	OpPing         Opcode = 9
+	OpPong         Opcode = 10
+
+	OpCompressed Opcode = 1 << 6 // the message was compressed on the wire (RFC 7692)
+	OpFinal      Opcode = 1 << 7 // the message ends with this chunk
+)
+
+// Kind is the opcode without its flags.
+func (o Opcode) Kind() Opcode { return o & 0x0f }
+
+// A Relation says how an exchange is related to another one.
+type Relation struct {
+	Exchange int64
+	Kind     RelationKind
+	Capture  string // the 16 bytes that identify the other's capture; "": the same capture
+	Target   int64  // the other exchange
+}
+
+// A RelationKind is what an exchange is to its target. Readers ignore unknown kinds.
+type RelationKind string
+
+const (
+	HandshakeOf RelationKind = "handshake" // a WebSocket, to the HTTP exchange that opened it
+)

@@ -73,6 +73,16 @@ type Recording interface {
 	// as in a capture of another tool.
 	ChunkAt(dir Direction, t time.Duration, p []byte)
 
+	// MessageAt is ChunkAt for a message of a WebSocket, or a part of one, unmasked and
+	// decompressed.
+	MessageAt(dir Direction, t time.Duration, op Opcode, p []byte)
+
+	// Message is MessageAt for what passed just now.
+	Message(dir Direction, op Opcode, p []byte)
+
+	// Relate records how the exchange is related to another one of the same capture.
+	Relate(kind RelationKind, target int64)
+
 	// Trailers records the trailers of one direction.
 	Trailers(dir Direction, h Headers)
 

@@ -146,9 +146,23 @@ func (r *recording) Chunk(dir captures.Direction, p []byte) {
 // ChunkAt is Chunk for bytes that passed at time t from Exchange.Started, as
 // in a capture of another tool.
 func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
-	if len(p) == 0 {
-		return
+	if len(p) > 0 {
+		r.chunkAt(dir, t, 0, p)
 	}
+}
+
+// Message records a message of a WebSocket that passed just now, or a part of one.
+func (r *recording) Message(dir captures.Direction, op captures.Opcode, p []byte) {
+	r.MessageAt(dir, r.lead+time.Since(r.start), op, p)
+}
+
+// MessageAt is Message for one that passed at time t from Exchange.Started. A message
+// may be empty.
+func (r *recording) MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
+	r.chunkAt(dir, t, op, p)
+}
+
+func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -163,11 +177,15 @@ func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
 		p = p[:min(int64(len(p)), r.left[dir])]
 		r.left[dir] -= int64(len(p))
 	}
-	for len(p) > 0 {
+	for more := len(p) > 0 || r.ex.Transport == captures.WebSocket; more; {
 		n := min(len(p), maxChunk)
-		c := &captures.Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Data: bytes.Clone(p[:n])}
+		c := &captures.Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Opcode: op, Data: bytes.Clone(p[:n])}
 		r.seq++
 		p = p[n:]
+		if more = len(p) > 0; more {
+			c.Opcode &^= captures.OpFinal
+			op &^= 0x0f // the rest continues the message
+		}
 		r.redactChunk(dir, c)
 	}
 	r.setHoldTimer()
@@ -251,6 +269,9 @@ func (r *recording) emit(chunks ...*captures.Chunk) {
 		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))})
 	}
 }
+
+// Relate records how the exchange is related to another one.
+func (r *recording) Relate(captures.RelationKind, int64) {}
 
 // Trailers records the trailers of one direction.
 func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
