@@ -194,7 +194,7 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !ok {
 		c = h.p.wrapClient(conn, nil)
 	}
-	c.peeked = append(append([]byte(nil), head...), c.peeked...)
+	c.Unread(head)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"unwire/mitm/hosts"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
+	"unwire/mitm/websocket"
 )
 
 // New makes a proxy; Serve starts it.
@@ -48,6 +49,7 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mitm: %w", err)
 	}
+	o.Store = websocket.NewRecorder(o.Store)
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: filter,
 		tunnelled: newConnQueue(), routes: routes.New(),
@@ -55,6 +57,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
+	p.draining, p.drainRaw = context.WithCancelCause(p.ctx)
 	p.dialer = &dialer{
 		Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog,
 		isOwnAddress: p.isOwnAddress, certificates: o.ClientCertificates, id: rand.Text(),
@@ -122,6 +125,7 @@ func (p *Proxy) stopAdmitting() {
 		go r.Drain()
 	}
 	p.mu.Unlock()
+	p.drainRaw(errRecordingStopped)
 	p.closeRedirects()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/raw"
 	"unwire/mitm/socks"
 )
 
@@ -97,18 +98,18 @@ func (e *sniffingListener) run(p *Proxy) {
 		c.origin, c.allowsControl = e.origin, e.allowsControl
 		go func() {
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
-			if err := c.readMore(maxRequestLine); err != nil {
+			if err := c.ReadMore(raw.MaxRequestLine); err != nil {
 				_ = c.Close()
 				return
 			}
-			prefaced := e.origin != nil && c.hasHTTP2Preface()
+			prefaced := e.origin != nil && c.HasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
-			if c.peeked[0] == socks.Version {
+			if c.Peeked()[0] == socks.Version {
 				p.serveSOCKS(c)
 				return
 			}
 			if prefaced {
-				p.interceptH2(c, &h2.Conn{Conn: c}, targetOf(e.origin), e.origin)
+				p.interceptH2(c, &h2.Conn{Conn: c}, nil, targetOf(e.origin), e.origin)
 				return
 			}
 			e.queue.push(c)

@@ -5,20 +5,23 @@
 //
 // Connections come through a listener: as to a proxy (HTTP, CONNECT or SOCKS), as to
 // an origin (reverse), transparently, or redirected by a hook in the client, which
-// announces the route at a control endpoint and may ask whether a server is
-// reachable. The host filter decides what is recorded; the rest is forwarded unread,
-// by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: the first
-// bytes are sniffed; TLS ends here with a certificate of package ca for the name that
+// announces the route (package routes) at a control endpoint and may ask whether a server
+// is reachable. Package hosts decides what is recorded; the rest is forwarded unread,
+// by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: package raw
+// sniffs the first bytes; TLS ends here with a certificate of package ca for the name that
 // the client asks for, and the protocol that the server picks from the client's
 // offer. A client that refuses the certificate is recorded as a refusal. File conn has
-// the connections of clients, which give the sniffed bytes again, and copies tunnels.
+// the connections of clients, and copies tunnels that are not recorded.
 //
-// HTTP/2 is relayed frame by frame and recorded by package h2; file h2 here only
-// starts that. File httpexchange records what goes through net/http: HTTP/1, and an
-// HTTP/2 client whose server cannot be reached. The relay forwards such a request,
-// its header without what is for one hop, and a change of protocol (upgrade). A
-// target is the server of a connection's requests, its origin the connections to
-// that. Spare connections come from tests of reachability, for the next request.
+// What is not HTTP, in TLS or in clear, is passed on as it is and recorded by package
+// raw; file rawconn finds its server. HTTP/2 is relayed frame by frame and recorded by
+// package h2; file h2 here only starts that. File httpexchange records what goes through
+// net/http: HTTP/1, and an HTTP/2 client whose server cannot be reached. The relay forwards
+// such a request, its header without what is for one hop, and a change of protocol
+// (upgrade). Package websocket stands before the store and makes messages of what both
+// record of a WebSocket. A target is the server of a connection's requests, its origin the
+// connections to that. Spare connections come from tests of reachability, for the next
+// request.
 //
 // Limits: over HTTP/1, header fields are recorded in the order of their names, and
 // their case is not forwarded.
@@ -45,6 +48,7 @@ import (
 	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
 	"unwire/mitm/hosts"
+	"unwire/mitm/raw"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
@@ -166,6 +170,10 @@ type Proxy struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 
+	// draining ends before, when what has no end of its own is cut off.
+	draining context.Context
+	drainRaw context.CancelCauseFunc
+
 	mu       sync.Mutex
 	started  bool
 	stopping bool
@@ -277,7 +285,7 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 // wrapClient wraps a client's connection, which Shutdown closes. released, unless it
 // is nil, is called when the connection is closed.
 func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: conn}
+	c := &clientConn{Conn: raw.NewConn(conn, nil)}
 	untrack := p.track(c)
 	c.onClose = func() {
 		untrack()

@@ -94,7 +94,7 @@ func (p *Proxy) decidePendingRefusals() {
 }
 
 func (p *Proxy) recordRefusal(c *clientConn, text string) {
-	url := "https://" + withPort(c.target.host(), portOf(c.target.addr))
+	url := "https://" + c.target.shown()
 	rec, err := p.opts.Store.Begin(captures.Exchange{
 		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
