@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/process"
 	"unwire/mitm/upstream"
 )
 
@@ -47,6 +48,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: hosts,
+		processes: process.NewFinder(),
 		tunnelled: newConnQueue(), routes: newRouteTable(),
 		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
@@ -99,6 +101,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	}
 
 	p.closeConnections()
+	p.processes.Close()
 	return cut
 }
 

@@ -44,6 +44,7 @@ import (
 	"unwire/mitm/ca"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
+	"unwire/mitm/process"
 	"unwire/mitm/upstream"
 )
 
@@ -130,6 +131,9 @@ type Proxy struct {
 	origins *originCache
 	routes  *routeTable
 	buffers sync.Pool // of *[chunkSize]byte
+
+	// processes finds the programs of the clients.
+	processes *process.Finder
 
 	// passthrough answers CONNECT and carries what is not recorded.
 	passthrough *goproxy.ProxyHttpServer
@@ -255,7 +259,7 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 // wrapClient wraps a client's connection, which Shutdown closes. released, unless it
 // is nil, is called when the connection is closed.
 func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: conn}
+	c := &clientConn{Conn: conn, recorder: p.processes.Recorder(conn, p.opts.Store)}
 	untrack := p.track(c)
 	c.onClose = func() {
 		untrack()

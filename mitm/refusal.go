@@ -95,7 +95,7 @@ func (p *Proxy) decidePendingRefusals() {
 
 func (p *Proxy) recordRefusal(c *clientConn, text string) {
 	url := "https://" + withPort(c.target.host(), portOf(c.target.addr))
-	rec, err := p.opts.Store.Begin(captures.Exchange{
+	rec, err := c.recorder.Begin(captures.Exchange{
 		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
 	})
