@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"unwire/mitm/access"
 	"unwire/mitm/h2"
 	"unwire/mitm/process"
 	"unwire/mitm/upstream"
@@ -52,6 +53,7 @@ func New(o Options) (*Proxy, error) {
 		tunnelled: newConnQueue(), routes: newRouteTable(),
 		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
+	p.guard = &access.Guard{Finder: p.processes, Share: o.Share, Refused: o.RefusedUser}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	p.dialer = &dialer{

@@ -41,6 +41,7 @@ import (
 	"github.com/elazarl/goproxy"
 
 	"unwire/captures"
+	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
@@ -101,6 +102,12 @@ type Options struct {
 	// it, and pass unrecorded.
 	Only, Skip []string
 
+	// Share admits other users of this machine to the listeners of Serve and
+	// ServeReverse. RefusedUser, if set, is called for the first one of each who is not
+	// admitted.
+	Share       bool
+	RefusedUser func(access.User)
+
 	// ControlToken is the secret that requests for the control endpoints carry,
 	// by which a launched program's hook redirects its connections: 16 bytes or
 	// more, new for each run, known to that program only. "", the default: the
@@ -134,6 +141,7 @@ type Proxy struct {
 
 	// processes finds the programs of the clients.
 	processes *process.Finder
+	guard     *access.Guard
 
 	// passthrough answers CONNECT and carries what is not recorded.
 	passthrough *goproxy.ProxyHttpServer

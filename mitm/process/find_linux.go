@@ -33,10 +33,13 @@ const (
 	// maxRecent is how many programs are remembered, to be looked at first.
 	maxRecent = 32
 
+	// maxDepth bounds the parents that are followed.
+	maxDepth = 64
+
 	deletedSuffix = " (deleted)"
 )
 
-var errNoSocket = errors.New("process: the other end is not a socket of this machine")
+var errNotTCP = errors.New("process: not a TCP connection")
 
 // A search asks the kernel for sockets, and /proc for processes.
 type search struct {
@@ -70,7 +73,7 @@ func (s *search) socketOf(conn net.Conn) (socket, error) {
 	there, ok := conn.RemoteAddr().(*net.TCPAddr)
 	here, ok2 := conn.LocalAddr().(*net.TCPAddr)
 	if !ok || !ok2 {
-		return socket{}, errNoSocket
+		return socket{}, errNotTCP
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +83,20 @@ func (s *search) socketOf(conn net.Conn) (socket, error) {
 	if s.fail != nil {
 		return socket{}, s.fail
 	}
-	s.question++
-	return ask(int(s.own.Fd()), s.question, there, here)
+	answer, err := s.ask(there, here)
+	if err != nil {
+		return answer, err
+	}
+	if answer.inode != 0 {
+		return answer, nil
+	}
+
+	// There is no such socket, or it waits for the end of the connection and belongs to
+	// nobody. A kernel without sock_diag for TCP does not know this end either.
+	if ours, err := s.ask(here, there); err != nil || ours.inode == 0 {
+		return socket{}, errors.ErrUnsupported
+	}
+	return socket{}, ErrGone
 }
 
 // OpenDiagnostics opens a socket for questions about the sockets of the network namespace
@@ -99,8 +114,11 @@ func OpenDiagnostics() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "sock_diag"), nil
 }
 
-// ask asks the kernel for the TCP socket from one address to another one.
-func ask(fd int, question uint32, from, to *net.TCPAddr) (socket, error) {
+// ask asks the kernel for the TCP socket from one address to another one. It is zero if
+// there is none. s.mu is held.
+func (s *search) ask(from, to *net.TCPAddr) (socket, error) {
+	s.question++
+	fd, question := int(s.own.Fd()), s.question
 	if err := unix.Sendto(fd, diagRequest(question, from, to), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return socket{}, os.NewSyscallError("sendto", err)
 	}
@@ -115,7 +133,7 @@ func ask(fd int, question uint32, from, to *net.TCPAddr) (socket, error) {
 		case n < unix.NLMSG_HDRLEN || binary.NativeEndian.Uint32(answer[8:]) != question:
 			continue // late, for a question that was given up
 		case binary.NativeEndian.Uint16(answer[4:]) != sockDiagByFamily, n < unix.NLMSG_HDRLEN+diagAnswerSize:
-			return socket{}, errNoSocket // mostly NLMSG_ERROR: there is none
+			return socket{}, nil // mostly NLMSG_ERROR: there is none
 		}
 		last := answer[unix.NLMSG_HDRLEN+diagAnswerSize-8:]
 		return socket{uid: binary.NativeEndian.Uint32(last), inode: binary.NativeEndian.Uint32(last[4:])}, nil
@@ -239,4 +257,36 @@ func executableOf(pid int) string {
 		return ""
 	}
 	return bounded(strings.TrimSpace(string(name)))
+}
+
+// descends reports whether a process is this one, or was started by it.
+func descends(pid int) bool {
+	for range maxDepth {
+		switch pid {
+		case os.Getpid():
+			return true
+		case 0, 1:
+			return false
+		}
+		pid = parentOf(pid)
+	}
+	return false
+}
+
+// parentOf is the parent of a process; 0: it has ended.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	// The name of the executable is in parentheses, and may have some itself.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return parent
 }

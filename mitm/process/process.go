@@ -22,6 +22,7 @@
 package process
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -55,10 +56,25 @@ func NewFinder() *Finder {
 	return f
 }
 
+// ErrGone says that the socket at the other end of a connection is closed, or is not on
+// this machine.
+var ErrGone = errors.New("process: the other end of the connection is gone, or is not on this machine")
+
 // User returns the id of the user whose socket is at the other end of a connection.
-func (f *Finder) User(conn net.Conn) (uid uint32, known bool) {
+//
+// Errors: ErrGone; others if the system does not tell.
+func (f *Finder) User(conn net.Conn) (uid uint32, err error) {
 	s, err := f.search.socketOf(conn)
-	return s.uid, err == nil
+	return s.uid, err
+}
+
+// IsDescendant reports whether the program at the other end of a connection was started by
+// this one, or by a program that this one has started and that still runs. It waits for
+// the search.
+func (f *Finder) IsDescendant(conn net.Conn) bool {
+	found := make(chan int, 1)
+	f.start(conn).then(func(p captures.Process) { found <- p.PID })
+	return descends(<-found)
 }
 
 // Recorder returns a recorder that records the program at the other end of a connection

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -130,9 +131,10 @@ func TestRecorder(t *testing.T) {
 			})
 			<-started
 
-			uid, known := f.User(conn)
-			equal(t, true, known)
+			uid, err := f.User(conn)
+			check(t, err)
 			equal(t, os.Geteuid(), int(uid))
+			equal(t, true, f.IsDescendant(conn))
 
 			m := new(memory)
 			rec, err := f.Recorder(conn, m).Begin(captures.Exchange{
@@ -164,8 +166,8 @@ func TestUnknown(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	f := NewFinder()
-	_, known := f.User(a)
-	equal(t, false, known)
+	_, err := f.User(a)
+	equal(t, true, err != nil && !errors.Is(err, ErrGone))
 	m := new(memory)
 	rec, err := f.Recorder(a, m).Begin(captures.Exchange{})
 	check(t, err)
@@ -180,8 +182,26 @@ func TestUnknown(t *testing.T) {
 			t.Cleanup(func() { _ = c.Close() })
 		}
 	})
-	_, known = f.User(conn)
-	equal(t, false, known)
+	_, err = f.User(conn)
+	equal(t, true, err != nil) // closed
+}
+
+// TestGone asks for a socket that is closed.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	needLinux(t)
+	f := NewFinder()
+	defer f.Close()
+	conn := accept(t, "tcp4", "127.0.0.1:0", func(addr string) {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+		}
+	})
+	_, _ = io.Copy(io.Discard, conn) // until it is closed
+	_, err := f.User(conn)
+	equal(t, true, errors.Is(err, ErrGone))
+	equal(t, false, f.IsDescendant(conn))
 }
 
 // TestOwnConnections finds many connections of one process in one go.

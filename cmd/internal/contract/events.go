@@ -27,6 +27,15 @@ type RouteConflict struct {
 	Refused string `json:"refused"`
 }
 
+// RefusedUser is the event of the first connection of another user of this machine, who
+// is not admitted.
+type RefusedUser struct {
+	version
+	Event string `json:"event"` // "refused-user"
+	UID   uint32 `json:"uid"`
+	Name  string `json:"name,omitempty"`
+}
+
 // Unsearched is the event of the first payload that a recording cannot search for
 // secrets.
 type Unsearched struct {

@@ -19,6 +19,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm"
+	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 	"unwire/proto"
@@ -31,6 +32,7 @@ type CaptureFlags struct {
 	Out, Listen, reverse, UpstreamCA string
 	json, keepSecrets, transparent   bool
 	passive, upstreamInsecure        bool
+	share                            bool
 	UpstreamProxy                    string
 	clientCerts, clientKeys          []string
 	packets                          string
@@ -39,6 +41,15 @@ type CaptureFlags struct {
 
 	Unsearched *UnsearchedLog
 }
+
+const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
 
 func captureCommand(a *app.App) *cobra.Command {
 	var f CaptureFlags
@@ -77,20 +88,17 @@ Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given. What cannot be searched for them, such as
 payloads of WebSockets, is recorded as it is, and capture says so.
 
+The proxy is for the user who runs capture (Linux): a connection of another user, root
+too, is refused unless CMD has started its program. --share admits everybody on this
+machine, who can then reach servers through your proxy and with your client certificates.
+
 What --only and --skip leave out as a host passes undecrypted. A pattern with a
 path (host/path*) chooses among the requests of a host, which has to be decrypted
 for that; what it leaves out passes unrecorded. A * spans dots and slashes.
 
 If recording has to stop (the disk is full, the file was deleted), that is said at
 once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
-		Example: `  unwire capture -o cli.uwc -- node client.mjs
-  unwire capture -o cli.uwc --listen 127.0.0.1:8080
-  unwire capture -o cli.uwc --transparent -- ./static-binary
-  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
-  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
-  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
-  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
-  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
+		Example: captureExamples,
 		RunE: func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
 	f.modeFlags(cmd)
@@ -102,6 +110,7 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
+	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy")
 	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
 	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
 	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
@@ -208,6 +217,7 @@ func StartRecorder(a *app.App, f CaptureFlags, token string) (*Recorder, error) 
 
 func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Recorder, error) {
 	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure, ControlToken: token}
+	opts.Share, opts.RefusedUser = f.share, func(u access.User) { sayRefusedUser(a, u, f.json) }
 	opts.RouteConflict = func(c mitm.RouteConflict) { sayRouteConflict(a, c, f.json) }
 	if f.upstreamInsecure {
 		a.Say("unwire: warning: servers' certificates are not verified: whoever answers is recorded as the server")
@@ -341,6 +351,15 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 	if json {
 		// stdout may be gone: the traffic goes on
 		_ = a.Print(&contract.RouteConflict{Event: "route-conflict", Port: c.Port, To: c.To, Refused: c.Refused})
+	}
+}
+
+// sayRefusedUser reports another user who wanted to use the proxy.
+func sayRefusedUser(a *app.App, u access.User, json bool) {
+	a.Say("unwire: warning: a connection of %s to the proxy was refused: --share admits other users of this machine", u)
+	if json {
+		// stdout may be gone: the traffic goes on
+		_ = a.Print(&contract.RefusedUser{Event: "refused-user", UID: u.UID, Name: u.Name})
 	}
 }
 
