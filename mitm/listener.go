@@ -113,6 +113,10 @@ func (e *sniffingListener) run(p *Proxy) {
 				p.serveSOCKS(c)
 				return
 			}
+			if e.origin != nil && c.peeked[0] == recordTypeTLS {
+				p.interceptReverse(c)
+				return
+			}
 			if prefaced {
 				p.interceptH2(c, &h2.Conn{Conn: c}, targetOf(e.origin), e.origin)
 				return

@@ -88,8 +88,8 @@ type Options struct {
 	ClientCertificates *clientcert.Certificates
 
 	// Reverse makes the listener a server in front of this origin, for clients
-	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2 in clear, and
-	// works as a proxy too.
+	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2, in clear and in
+	// TLS, and works as a proxy too.
 	Reverse *url.URL
 
 	// Source is that of the recorded exchanges; "" means "proxy".

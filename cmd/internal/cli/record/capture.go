@@ -82,7 +82,8 @@ to other users of this machine, one in a variable is not.
 --client-cert and --client-key are shown to any server that asks for a certificate, or
 with HOST= to those hosts only (globs as with --only; the first that matches counts).
 
---reverse stands in front of one server, each --also in front of one more.
+--reverse stands in front of one server, each --also in front of one more. Clients
+speak HTTP/1.1 or HTTP/2 to it, in clear or in TLS, on the same port.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given. What cannot be searched for them, such as
@@ -366,7 +367,7 @@ func sayRefusedUser(a *app.App, u access.User, json bool) {
 func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
 	a.Say("recording to %s; Ctrl-C ends it", f.Out)
 	if f.reverse != "" {
-		a.Say("point the client at http://%s, which stands in front of %s", rec.Addr, f.reverse)
+		a.Say("point the client at http://%s, which stands in front of %s,\nor at https://%s with the CA %s", rec.Addr, f.reverse, rec.Addr, rec.CA.CertFile)
 		return
 	}
 	a.Say("proxy  http://%s", rec.Addr)
