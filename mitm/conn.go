@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"unwire/captures"
+	"unwire/mitm/process"
 )
 
 // chunkSize is how much of a body is read and recorded at once, in bytes.
@@ -23,7 +23,7 @@ type clientConn struct {
 	target target
 
 	// recorder records the connection's exchanges, with the client's program.
-	recorder captures.Recorder
+	recorder *process.Recorder
 
 	// via names the instances of unwire that the connection has passed, if it came
 	// through one.

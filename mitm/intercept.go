@@ -1,8 +1,8 @@
 package mitm
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/refusal"
 )
 
 // silentClientDelay is how long a client may send nothing before the server is
@@ -156,7 +157,8 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHe
 
 	conn, err := p.terminateTLS(ctx, c, h, name)
 	if err != nil {
-		p.recordRefusal(c, refusalText(err, p.opts.CA.CertFile))
+		text, refused := refusal.Describe(err, p.opts.CA.CertFile)
+		p.recordRefusal(c, text, refused)
 	}
 	return conn, err
 }

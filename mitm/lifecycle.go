@@ -54,6 +54,7 @@ func New(o Options) (*Proxy, error) {
 		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
 	p.guard = &access.Guard{Finder: p.processes, Share: o.Share, Refused: o.RefusedUser}
+	p.refusals.Report = o.CertificateRefused
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	p.dialer = &dialer{

@@ -46,6 +46,7 @@ import (
 	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
 	"unwire/mitm/process"
+	"unwire/mitm/refusal"
 	"unwire/mitm/upstream"
 )
 
@@ -108,6 +109,11 @@ type Options struct {
 	Share       bool
 	RefusedUser func(access.User)
 
+	// CertificateRefused, if set, is called for the first connection of a program to a
+	// server for which it does not accept the proxy's certificate. The exchange is
+	// recorded as failed.
+	CertificateRefused func(refusal.Refusal)
+
 	// ControlToken is the secret that requests for the control endpoints carry,
 	// by which a launched program's hook redirects its connections: 16 bytes or
 	// more, new for each run, known to that program only. "", the default: the
@@ -142,6 +148,7 @@ type Proxy struct {
 	// processes finds the programs of the clients.
 	processes *process.Finder
 	guard     *access.Guard
+	refusals  refusal.Log
 
 	// passthrough answers CONNECT and carries what is not recorded.
 	passthrough *goproxy.ProxyHttpServer

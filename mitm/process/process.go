@@ -79,8 +79,8 @@ func (f *Finder) IsDescendant(conn net.Conn) bool {
 
 // Recorder returns a recorder that records the program at the other end of a connection
 // with each exchange, and what each request says of its client.
-func (f *Finder) Recorder(conn net.Conn, to captures.Recorder) captures.Recorder {
-	return &recorder{to: to, lookup: f.start(conn)}
+func (f *Finder) Recorder(conn net.Conn, to captures.Recorder) *Recorder {
+	return &Recorder{to: to, lookup: f.start(conn)}
 }
 
 // Wait waits until all searches have ended, so that no exchange waits for one.

@@ -6,14 +6,14 @@ import (
 	"unwire/captures"
 )
 
-// A recorder adds the program to the exchanges of a connection.
-type recorder struct {
+// A Recorder adds the program to the exchanges of a connection.
+type Recorder struct {
 	to     captures.Recorder
 	lookup *lookup
 }
 
 // Begin is captures.Recorder's.
-func (r *recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
+func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
 	began := time.Now()
 	client := clientOf(ex.RequestHeaders)
 	p, done := r.lookup.found()
@@ -33,6 +33,9 @@ func (r *recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
 	})
 	return &waiting{Recording: rec, lookup: r.lookup, began: began}, nil
 }
+
+// Then calls f with the program, which is zero if it is unknown: now, or when it is found.
+func (r *Recorder) Then(f func(captures.Process)) { r.lookup.then(f) }
 
 // A waiting is a recording that ends after its program is known.
 type waiting struct {

@@ -56,13 +56,14 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/process", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/process", "mitm/refusal", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
 	"mitm/clientcert": {why: "certificates and keys are files, whoever asks for them"},
 	"mitm/access":     {imports: []string{"mitm/process", "mitm/socks"}, why: "who may connect is decided by the user of a process, and answered in the client's protocol"},
 	"mitm/process":    {imports: []string{"captures"}, why: "the program of a connection is recorded with its exchanges, whatever they are"},
+	"mitm/refusal":    {imports: []string{"captures"}, why: "a refusal is worded alike by the proxy and those who show it"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
 	"mitm/h2": {

@@ -62,7 +62,7 @@ func NewExchange(ex *conversation.Listed) *Exchange {
 		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: milliseconds(ex.Duration),
 		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Exchange.Error,
-		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Process: newProcess(ex.Process), Joined: ex.Joined, Parts: ex.Parts,
+		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Process: NewProcess(ex.Process), Joined: ex.Joined, Parts: ex.Parts,
 	}
 }
 
@@ -75,8 +75,8 @@ type Process struct {
 	Version string `json:"version,omitempty"` // of the client
 }
 
-// newProcess is a program's member of a line; nil if nothing is known.
-func newProcess(p captures.Process) *Process {
+// NewProcess is a program's member of a line; nil if nothing is known.
+func NewProcess(p captures.Process) *Process {
 	if p == (captures.Process{}) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (f *Frame) setVersion() { f.V = 1 }
 // NewFrame is the line of a frame of an exchange as a view reads it. FieldsOf reads the
 // details of an error by the name of their type.
 func NewFrame(at conversation.Resolved, f *decode.Frame, view decode.View, fieldsOf func(t *wire.Tree, name string) []*field.Field) *Frame {
-	l := &Frame{Line: view.Line(f), Process: newProcess(at.Process)}
+	l := &Frame{Line: view.Line(f), Process: NewProcess(at.Process)}
 	if at.Joined != nil {
 		o := at.Joined.OriginOf(f)
 		if l.Exchange = o.Exchange; o.Number >= 0 {

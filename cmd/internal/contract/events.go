@@ -36,6 +36,16 @@ type RefusedUser struct {
 	Name  string `json:"name,omitempty"`
 }
 
+// RefusedCertificate is the event of a program that does not accept the proxy's
+// certificate for a server.
+type RefusedCertificate struct {
+	version
+	Event   string   `json:"event"` // "refused-certificate"
+	Host    string   `json:"host"`  // host:port
+	Process *Process `json:"process,omitempty"`
+	Fix     string   `json:"fix"` // what to do, in words
+}
+
 // Unsearched is the event of the first payload that a recording cannot search for
 // secrets.
 type Unsearched struct {

@@ -11,7 +11,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
-	"unwire/mitm"
+	"unwire/mitm/refusal"
 )
 
 // pinningHint says what to do about a client that pins certificates.
@@ -24,7 +24,7 @@ pinning off in the client, set its endpoint and use 'capture --reverse', or let 
 // PinningHint is what to do about an exchange that failed with an error, where the
 // client refused the proxy's certificate; else "".
 func PinningHint(failure string) string {
-	if !strings.HasPrefix(failure, mitm.CertificateRefused) {
+	if !strings.HasPrefix(failure, refusal.Prefix) {
 		return ""
 	}
 	return pinningHint

@@ -22,6 +22,7 @@ import (
 	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
+	"unwire/mitm/refusal"
 	"unwire/proto"
 )
 
@@ -100,7 +101,7 @@ for that; what it leaves out passes unrecorded. A * spans dots and slashes.
 If recording has to stop (the disk is full, the file was deleted), that is said at
 once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 		Example: captureExamples,
-		RunE: func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
 	f.modeFlags(cmd)
 	f.recordingFlags(cmd)
@@ -263,6 +264,7 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 		return nil, err
 	}
 	opts.CA, opts.Store, opts.KeyLog = ca, store, keys.writer()
+	opts.CertificateRefused = func(r refusal.Refusal) { sayRefusedCertificate(a, r, ca.CertFile, f.json) }
 	proxy, err := mitm.New(opts)
 	if err != nil {
 		keys.Close()
@@ -352,15 +354,6 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 	if json {
 		// stdout may be gone: the traffic goes on
 		_ = a.Print(&contract.RouteConflict{Event: "route-conflict", Port: c.Port, To: c.To, Refused: c.Refused})
-	}
-}
-
-// sayRefusedUser reports another user who wanted to use the proxy.
-func sayRefusedUser(a *app.App, u access.User, json bool) {
-	a.Say("unwire: warning: a connection of %s to the proxy was refused: --share admits other users of this machine", u)
-	if json {
-		// stdout may be gone: the traffic goes on
-		_ = a.Print(&contract.RefusedUser{Event: "refused-user", UID: u.UID, Name: u.Name})
 	}
 }
 
