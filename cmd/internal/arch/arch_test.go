@@ -70,9 +70,10 @@ var table = map[string]row{
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
+	"mitm/quic": {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
-		tests: []string{"captures", "mitm", "mitm/ca"},
-		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
+		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
+		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",
 	},
 	"decode/envelope":          {why: "framing is a format, not a policy"},
 	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},

@@ -46,6 +46,14 @@ type RefusedCertificate struct {
 	Fix     string   `json:"fix"` // what to do, in words
 }
 
+// QUIC is the event of the first QUIC connection to an address, which is not recorded.
+type QUIC struct {
+	version
+	Event   string `json:"event"`   // "quic"
+	To      string `json:"to"`      // address and port
+	Refused bool   `json:"refused"` // so that the client falls back to TCP
+}
+
 // Unsearched is the event of the first payload that a recording cannot search for
 // secrets.
 type Unsearched struct {

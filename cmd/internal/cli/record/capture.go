@@ -33,7 +33,7 @@ type CaptureFlags struct {
 	Out, Listen, reverse, UpstreamCA string
 	json, keepSecrets, transparent   bool
 	passive, upstreamInsecure        bool
-	share                            bool
+	share, blockQUIC                 bool
 	UpstreamProxy                    string
 	clientCerts, clientKeys          []string
 	packets                          string
@@ -65,7 +65,8 @@ proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
 --transparent (Linux) is for commands that ignore all that: CMD runs in a
 network namespace of its own, whose TCP is captured whatever opens it. UDP, and
 DNS with it, passes, except to port 443: HTTP/3 is refused, so that clients fall
-back to TCP. Anything else is refused. What listens on the host's loopback is
+back to TCP. QUIC to other ports passes unrecorded and is reported; --block-quic
+refuses it as well. Anything else is refused. What listens on the host's loopback is
 reached at the same address, unless CMD itself listens there.
 
 --passive (Linux) is for clients that pin certificates or measure: nothing stands
@@ -117,6 +118,7 @@ func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
 	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
 	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
+	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: refuse QUIC on all ports, so that clients fall back to TCP")
 	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
 	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
