@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/hosts"
 	"unwire/mitm/refusal"
 )
 
@@ -37,7 +38,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 	case protocolTLS:
 		p.interceptTLS(c, addr)
 	case protocolHTTP:
-		if !p.hosts.recordsHost(addr) {
+		if !p.hosts.RecordsHost(addr) {
 			p.forwardUnread(c, addr)
 			return
 		}
@@ -108,7 +109,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		return
 	}
 	c.target = target{scheme: "https", addr: addr, sni: h.sni, via: c.via}
-	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.recordsHost(addr, name) || !h.speaksHTTP() {
+	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.RecordsHost(addr, name) || !h.speaksHTTP() {
 		p.forwardUnread(c, addr)
 		return
 	}
@@ -126,7 +127,7 @@ func (p *Proxy) interceptReverse(c *clientConn) {
 		return
 	}
 	c.target = targetOf(c.origin)
-	p.serveTLS(ctx, c, h, cmp.Or(h.sni, hostOf(c.LocalAddr().String())))
+	p.serveTLS(ctx, c, h, cmp.Or(h.sni, hosts.Name(c.LocalAddr().String())))
 }
 
 // serveTLS ends the TLS of a client that takes the proxy for the server of a name, and
@@ -203,7 +204,7 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello, 
 
 // serveTo serves a connection that is known to go to an address.
 func (p *Proxy) serveTo(c *clientConn, addr string) {
-	if !p.hosts.recordsHost(addr) && p.hosts.isDecidedByAddress(addr) {
+	if !p.hosts.RecordsHost(addr) && p.hosts.IsDecidedByAddress(addr) {
 		p.forwardUnread(c, addr)
 		return
 	}

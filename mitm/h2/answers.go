@@ -13,7 +13,8 @@ import (
 // Source: RFC 9113, sections 3.3 and 3.4
 func Answers(conn net.Conn, timeout time.Duration) bool {
 	_ = conn.SetDeadline(time.Now().Add(timeout))
-	settings := [frameHeaderSize]byte{3: byte(frameSettings)} // none, so all have their defaults
+	// No setting, so that all have their defaults.
+	settings := [frameHeaderSize]byte{3: byte(frameSettings)}
 	if _, err := conn.Write(append([]byte(clientPreface), settings[:]...)); err != nil {
 		return false
 	}

@@ -82,7 +82,10 @@ type flowKey struct{ from, to netip.AddrPort }
 
 // A flow is a pair of sockets for one sender and one destination.
 type flow struct {
-	outside *net.UDPConn // of the host, connected to the destination; nil: QUIC is refused
+	// outside is a socket of the host, connected to the destination; nil: the flow is
+	// QUIC that is refused.
+	outside *net.UDPConn
+
 	answers *net.UDPConn // of the namespace, bound to the destination's address
 	from    netip.AddrPort
 	idle    time.Duration
@@ -122,7 +125,7 @@ func (r *datagramRelay) run() {
 		switch {
 		case f == nil:
 		case f.outside == nil && isQUIC:
-			_, _ = f.answers.WriteToUDPAddrPort(opening.Refusal(), from) // gone: nobody wants it
+			_, _ = f.answers.WriteToUDPAddrPort(opening.Refusal(), from)
 		case f.outside == nil: // the rest of what was refused
 		default:
 			_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))

@@ -78,7 +78,7 @@ func (s *search) socketOf(conn net.Conn) (socket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.own == nil && s.fail == nil {
-		s.own, s.fail = OpenDiagnostics()
+		s.own, s.fail = openDiagnostics()
 	}
 	if s.fail != nil {
 		return socket{}, s.fail
@@ -99,9 +99,9 @@ func (s *search) socketOf(conn net.Conn) (socket, error) {
 	return socket{}, ErrGone
 }
 
-// OpenDiagnostics opens a socket for questions about the sockets of the network namespace
+// openDiagnostics opens a socket for questions about the sockets of the network namespace
 // that the process is in.
-func OpenDiagnostics() (*os.File, error) {
+func openDiagnostics() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
