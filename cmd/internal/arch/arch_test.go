@@ -219,7 +219,7 @@ var table = map[string]row{
 	},
 	"cmd/internal/render/capturetext": {
 		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
-		why:     "prints what became of captures, by whatever format",
+		why: "prints what became of captures, by whatever format",
 	},
 	"cmd/internal/render": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm/refusal", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
