@@ -43,6 +43,8 @@ require (
 
 require github.com/gobwas/pool v0.2.1 // indirect
 
+require github.com/quic-go/quic-go v0.57.1
+
 require (
 	github.com/anchore/go-lzo v0.1.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

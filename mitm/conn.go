@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"unwire/mitm/process"
 	"unwire/mitm/raw"
 )
 
@@ -19,6 +20,9 @@ const chunkSize = 64 << 10
 type clientConn struct {
 	*raw.Conn
 	target target
+
+	// recorder records the connection's exchanges, with the client's program.
+	recorder *process.Recorder
 
 	// via names the instances of unwire that the connection has passed, if it came
 	// through one.

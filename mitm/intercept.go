@@ -2,14 +2,18 @@ package mitm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 
 	"unwire/captures"
 	"unwire/mitm/h2"
+	"unwire/mitm/hosts"
 	"unwire/mitm/raw"
+	"unwire/mitm/refusal"
 )
 
 const (
@@ -68,16 +72,41 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		p.forwardUnread(c, addr)
 		return
 	}
+	p.serveTLS(c, h, c.target.host())
+}
+
+// interceptReverse serves a client that speaks TLS to a listener in front of an origin.
+func (p *Proxy) interceptReverse(c *clientConn) {
+	h, err := c.ReadHello(p.ctx)
+	if err != nil {
+		p.log.Warn("no TLS after all", "origin", c.origin.Host, "err", err)
+		_ = c.Close()
+		return
+	}
+	c.target = targetOf(c.origin)
+	p.serveTLS(c, h, cmp.Or(h.ServerName, hosts.Name(c.LocalAddr().String())))
+}
+
+// serveTLS ends the TLS of a client that takes the proxy for the server of a name, and
+// serves what it sends to c.target.
+func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
-	conn, err := p.handshakeRecorded(ctx, c, h)
+	conn, err := p.handshakeRecorded(ctx, c, h, name)
 	cancel()
 	if err != nil {
-		p.log.Warn("client refused the connection", "addr", addr, "sni", h.ServerName, "err", err)
+		p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", h.ServerName, "err", err)
 		_ = c.Close()
 		return
 	}
 	p.watchForRefusal(c)
-	p.serveDecrypted(c, conn, h.ALPN)
+	switch {
+	case c.origin == nil:
+		p.serveDecrypted(c, conn, h.ALPN)
+	case conn.ConnectionState().NegotiatedProtocol == protoH2:
+		p.interceptH2(c, conn, nil, c.target, c.origin)
+	default:
+		p.tunnelled.push(conn)
+	}
 }
 
 // serveDecrypted serves what a client sends in TLS that ends here. Its offer is the
@@ -115,25 +144,27 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 }
 
 // handshakeRecorded is terminateTLS, and records that the client refused.
-func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hello) (*tls.Conn, error) {
+func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
 	if !p.admitExchange() {
 		// It is the proxy that hangs up.
-		return p.terminateTLS(ctx, c, h)
+		return p.terminateTLS(ctx, c, h, name)
 	}
 	// Shutdown waits for a refusal that is on its way.
 	defer p.releaseExchange()
 
-	conn, err := p.terminateTLS(ctx, c, h)
+	conn, err := p.terminateTLS(ctx, c, h, name)
 	if err != nil {
-		p.recordRefusal(c, refusalText(err, p.opts.CA.CertFile))
+		text, refused := refusal.Describe(err, p.opts.CA.CertFile)
+		p.recordRefusal(c, text, refused)
 	}
 	return conn, err
 }
 
-// terminateTLS ends the client's TLS here, with a certificate for the name that it
-// asked for and the protocol that the server picks from its offer, whatever that is.
-func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello) (*tls.Conn, error) {
-	leaf, err := p.opts.CA.Leaf(c.target.host())
+// terminateTLS ends the client's TLS here, with a certificate for a name and the protocol
+// that the server picks from the client's offer, whatever that is. In front of an origin
+// there is only HTTP.
+func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
+	leaf, err := p.opts.CA.Leaf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +176,13 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello) (*
 
 		DynamicRecordSizingDisabled: true,
 	}
-	if offer := h.ALPN; len(offer) > 0 {
+	offer := h.ALPN
+	if c.origin != nil {
+		offer = slices.DeleteFunc(slices.Clone(offer), func(p string) bool { return p != protoH2 && p != protoH1 })
+	}
+	if len(offer) == 0 && len(h.ALPN) > 0 {
+		cfg.NextProtos = []string{noProtocol}
+	} else if len(offer) > 0 {
 		pick, err := p.origins.get(c.target).negotiate(ctx, offer)
 		var remote *net.OpError
 		switch {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"unwire/mitm/access"
 	"unwire/mitm/h2"
 	"unwire/mitm/raw"
 	"unwire/mitm/socks"
@@ -97,15 +98,24 @@ func (e *sniffingListener) run(p *Proxy) {
 		c := p.wrapClient(conn, nil)
 		c.origin, c.allowsControl = e.origin, e.allowsControl
 		go func() {
+			denied := p.guard.Deny(conn)
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
 			if err := c.ReadMore(raw.MaxRequestLine); err != nil {
 				_ = c.Close()
+				return
+			}
+			if denied != "" {
+				access.Refuse(c, c.Peeked(), denied)
 				return
 			}
 			prefaced := e.origin != nil && c.HasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
 			if c.Peeked()[0] == socks.Version {
 				p.serveSOCKS(c)
+				return
+			}
+			if e.origin != nil && c.Peeked()[0] == raw.RecordTypeTLS {
+				p.interceptReverse(c)
 				return
 			}
 			if prefaced {

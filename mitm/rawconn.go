@@ -134,7 +134,7 @@ func (p *Proxy) serveRaw(c *clientConn, client net.Conn, server *raw.Conn, trans
 
 // beginRaw starts the recording of a connection without HTTP; nil: it cannot be recorded.
 func (p *Proxy) beginRaw(c *clientConn, transport captures.Transport) captures.Recording {
-	rec, err := p.opts.Store.Begin(captures.Exchange{
+	rec, err := c.recorder.Begin(captures.Exchange{
 		Transport: transport, URL: string(transport) + "://" + c.target.shown(), Started: time.Now(),
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
 	})

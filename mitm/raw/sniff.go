@@ -16,8 +16,10 @@ const (
 	// PrefaceH2 is what a client begins HTTP/2 with.
 	PrefaceH2 = "PRI * HTTP/2.0\r\n"
 
-	maxMethod     = 24
-	recordTypeTLS = 0x16
+	// RecordTypeTLS is the first byte of TLS.
+	RecordTypeTLS = 0x16
+
+	maxMethod = 24
 
 	// slowRequest is how long a client may pause within what looks like the first line
 	// of an HTTP request.
@@ -40,7 +42,7 @@ func sniff(head []byte) (kind Protocol, likely bool) {
 	if len(head) == 0 {
 		return Undecided, false
 	}
-	if head[0] == recordTypeTLS {
+	if head[0] == RecordTypeTLS {
 		return TLS, false
 	}
 	if n := min(len(head), len(PrefaceH2)); string(head[:n]) == PrefaceH2[:n] {

@@ -65,7 +65,7 @@ func (c scriptedConn) Close() error { return nil }
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
-	f.Add(append([]byte{recordTypeTLS}, bytes.Repeat([]byte("0"), 4000)...)) // given up before all is read
+	f.Add(append([]byte{RecordTypeTLS}, bytes.Repeat([]byte("0"), 4000)...)) // given up before all is read
 	var hello bytes.Buffer
 	_ = tls.Client(writeOnly{w: &hello}, &tls.Config{ServerName: "api2.cursor.sh", NextProtos: []string{"h2"}}).Handshake()
 	f.Add(hello.Bytes())

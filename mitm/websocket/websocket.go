@@ -101,6 +101,16 @@ func (r *recording) Connection(t captures.TLS, server string) {
 	r.Recording.Connection(t, server)
 }
 
+// Process records the program that made the connection.
+func (r *recording) Process(p captures.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ex.Process = p
+	if r.Recording.Process(p); r.tap != nil {
+		r.tap.rec.Process(p)
+	}
+}
+
 // Response records the response's status and headers.
 func (r *recording) Response(status int, h captures.Headers) {
 	r.mu.Lock()
@@ -205,6 +215,15 @@ func (r *recording) opened(dir captures.Direction, p []byte) *tap {
 
 // End records how the exchange ended, and why if it failed.
 func (r *recording) End(o captures.Outcome, errText string) {
+	r.end(o, errText, r.Recording.End)
+}
+
+// EndAt is End for an exchange that took as long as d.
+func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
+	r.end(o, errText, func(o captures.Outcome, errText string) { r.Recording.EndAt(d, o, errText) })
+}
+
+func (r *recording) end(o captures.Outcome, errText string, endHandshake func(captures.Outcome, string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.early) > 0 {
@@ -215,5 +234,5 @@ func (r *recording) End(o captures.Outcome, errText string) {
 		r.tap.end(o, errText)
 		return
 	}
-	r.Recording.End(o, errText)
+	endHandshake(o, errText)
 }
