@@ -29,10 +29,10 @@ const (
 	leastExpansion = 1 << 30 // bytes of bodies that any file may have
 	maxExpansion   = 256     // bytes of bodies for each byte of the file
 
-	// Heads (URLs, headers, errors) are stored as they are, so they cannot have
-	// more bytes than the file. Of UTF-16 databases SQLite returns up to 1.5 times.
-	leastHeads = 16 << 20
-	maxHeads   = 2
+	// Heads are URLs, headers and errors. Sections of headers are stored once, so those of
+	// many equal requests have more bytes than the file.
+	leastHeads = 256 << 20
+	maxHeads   = 256 // bytes for each byte of the file
 
 	pageTime = 30 * time.Second // for one query, which reads a few megabytes
 
@@ -196,7 +196,7 @@ func exceeds(have, limit usage) string {
 	case have.bodies > limit.bodies:
 		return fmt.Sprintf("expands to more than the limit of %s of bodies", byteCount(limit.bodies))
 	case have.heads > limit.heads:
-		return fmt.Sprintf("has more than %s of URLs and headers, which is more than its file can hold", byteCount(limit.heads))
+		return fmt.Sprintf("expands to more than the limit of %s of URLs and headers", byteCount(limit.heads))
 	case have.time > limit.time:
 		return fmt.Sprintf("takes more than the limit of %v to read", limit.time)
 	}

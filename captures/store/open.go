@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,6 +16,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/schema"
 )
 
 // checkPath refuses what cannot be a capture by its directory entry alone;
@@ -40,7 +44,7 @@ func checkPath(path string) (fresh bool, err error) {
 // verifies its schema. The header is read through SQLite, not through a file
 // of our own: closing one would drop the locks that a recorder in this very
 // process holds on it.
-func openChecked(ctx context.Context, path string, steps []migration) (db *sql.DB, version int, err error) {
+func openChecked(ctx context.Context, path string, steps []schema.Migration) (db *sql.DB, version int, err error) {
 	db, version, err = openIdentified(ctx, path, "ro", len(steps))
 	if err != nil && cannotShare(err) {
 		// A folder that cannot be written to has no place for the
@@ -63,19 +67,19 @@ func openChecked(ctx context.Context, path string, steps []migration) (db *sql.D
 }
 
 // checkSchema is verifySchema on a connection that reads no long definitions.
-func checkSchema(ctx context.Context, db *sql.DB, steps []migration) error {
+func checkSchema(ctx context.Context, db *sql.DB, steps []schema.Migration) error {
 	conn, err := limitedConn(ctx, db, maxSchemaText)
 	if err != nil {
 		return explainTime(ctx, explain(err))
 	}
 	defer func() { _ = conn.Close() }()
-	return explainTime(ctx, verifySchema(ctx, conn, steps))
+	return explainTime(ctx, explain(schema.Verify(ctx, conn, steps)))
 }
 
 // openPart opens a file that is cut short, so that what is there can be read.
 // SQLite refuses it as long as the schema counts as sound; here that is found
 // out by comparing it, as ever.
-func openPart(ctx context.Context, path string, steps []migration) (*sql.DB, int, error) {
+func openPart(ctx context.Context, path string, steps []schema.Migration) (*sql.DB, int, error) {
 	db, version, err := openIdentified(ctx, path, "part", len(steps))
 	if err != nil {
 		return nil, 0, err
@@ -101,7 +105,7 @@ func wholePages(ctx context.Context, db *sql.DB, path string) error {
 		return explain(err)
 	}
 	if size > 0 && info.Size()%size != 0 {
-		return damaged("cut short: %d bytes are no whole pages of %d", info.Size(), size)
+		return captures.Damaged("cut short: %d bytes are no whole pages of %d", info.Size(), size)
 	}
 	return nil
 }
@@ -116,10 +120,10 @@ func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB
 		_ = db.Close()
 		return nil, 0, explainTime(ctx, err)
 	}
-	version, err := identify(ctx, conn, newest)
+	version, err := schema.Identify(ctx, conn, newest)
 	if err != nil {
 		_ = errors.Join(conn.Close(), db.Close())
-		return nil, 0, explainTime(ctx, err)
+		return nil, 0, explainTime(ctx, explain(err))
 	}
 	return db, version, conn.Close()
 }
@@ -175,9 +179,9 @@ func openDB(path, mode string) (*sql.DB, error) {
 // Bounds of one value of a foreign file: a few forged bytes can make SQLite read
 // the same page a million times.
 const (
-	maxValue      = maxChunk + 1<<20 // a chunk, with what SQLite needs around it
-	maxHeadValue  = 16 << 20         // any other value: headers, for one
-	maxSchemaText = 64 << 10         // the definition of a table
+	maxValue      = payload.MaxSize + 1<<20 // a chunk, with what SQLite needs around it
+	maxHeadValue  = 16 << 20                // any other value: headers, for one
+	maxSchemaText = 64 << 10                // the definition of a table
 )
 
 // reader returns a connection on which no value of more than limit bytes can be
@@ -201,4 +205,10 @@ func limitedConn(ctx context.Context, db *sql.DB, limit int) (*sql.Conn, error) 
 func limitValues(c *sql.Conn, limit int) error {
 	_, err := sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, limit)
 	return err
+}
+
+// HasMagic reports whether a file's bytes begin as those of a capture do.
+func HasMagic(b []byte) bool {
+	const at = 68 // of the application's id in the header of SQLite
+	return len(b) >= at+4 && bytes.HasPrefix(b, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(b[at:]) == schema.ApplicationID
 }

@@ -12,39 +12,48 @@ import (
 	"unwire/captures"
 )
 
-// exchangeColumns are the columns of Exchange, in the order of exchangeRow.
-const exchangeColumns = `id, method, url, http, status, request_headers, request_trailers,
-	response_headers, response_trailers, started_ns, duration_ns, client, server, tls,
-	outcome, error, bytes_up, bytes_down, source`
-
+// insertExchange inserts the columns that writer.exchangeRow returns.
 const (
-	exchangeWidth  = 19 // of exchangeColumns
-	insertExchange = `INSERT INTO exchanges (` + exchangeColumns + `) VALUES `
+	exchangeWidth  = 21
+	insertExchange = `INSERT INTO exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
+	response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
+	outcome, error, bytes_up, bytes_down, source) VALUES `
 )
 
 // updateExchange leaves what is fixed when an exchange begins.
 const updateExchange = `UPDATE exchanges SET
-	url=?3, http=?4, status=?5, request_trailers=?7, response_headers=?8, response_trailers=?9,
-	duration_ns=?11, client=?12, server=?13, tls=?14, outcome=?15, error=?16, bytes_up=?17, bytes_down=?18, source=?19
+	url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
+	duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
 	WHERE id=?1`
 
-// exchangeRow returns the values of exchangeColumns.
-func exchangeRow(e *captures.Exchange) ([]any, error) {
-	tls, err := json.Marshal(e.TLS)
-	if err != nil {
-		return nil, err
+// httpProtocol is how the file spells captures.HTTP.
+const httpProtocol = "http"
+
+// protocolOf is what the file has for a transport.
+func protocolOf(t captures.Transport) string {
+	if t == captures.HTTP {
+		return httpProtocol
 	}
-	var started int64
-	if !e.Started.IsZero() {
-		started = e.Started.UnixNano()
+	return string(t)
+}
+
+// transport reverses protocolOf.
+func (c *rowValues) transport() captures.Transport {
+	t := c.text()
+	if t == httpProtocol {
+		return captures.HTTP
 	}
-	return []any{
-		e.ID, e.Method, e.URL, e.HTTP, e.Status,
-		appendHeaders(e.RequestHeaders), appendHeaders(e.RequestTrailers),
-		appendHeaders(e.ResponseHeaders), appendHeaders(e.ResponseTrailers),
-		started, int64(e.Duration), e.Client, e.Server, string(tls),
-		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source,
-	}, nil
+	return captures.Transport(t)
+}
+
+// process reads a process's number and the columns of its row, which are NULL if there is
+// none.
+func (c *rowValues) process() (p captures.Process) {
+	if c.size() == 0 {
+		c.next += 4
+		return p
+	}
+	return captures.Process{PID: int(c.small(math.MaxInt32)), Name: c.text(), Client: c.text(), Version: c.text()}
 }
 
 // A rowValues reads one row's values in order and keeps the first error. The
@@ -76,7 +85,7 @@ func (c *rowValues) bytesOf() (n int64) {
 
 func (c *rowValues) fail(want string, v any) {
 	if c.err == nil {
-		c.err = damaged("column %d holds %T where %s belongs", c.next, v, want)
+		c.err = captures.Damaged("column %d holds %T where %s belongs", c.next, v, want)
 	}
 }
 
@@ -93,7 +102,7 @@ func (c *rowValues) int() int64 {
 func (c *rowValues) size() int64 {
 	i := c.int()
 	if i < 0 && c.err == nil {
-		c.err = damaged("column %d holds %d", c.next, i)
+		c.err = captures.Damaged("column %d holds %d", c.next, i)
 	}
 	return i
 }
@@ -102,7 +111,7 @@ func (c *rowValues) size() int64 {
 func (c *rowValues) small(limit int64) int64 {
 	i := c.size()
 	if i > limit && c.err == nil {
-		c.err = damaged("column %d holds %d", c.next, i)
+		c.err = captures.Damaged("column %d holds %d", c.next, i)
 	}
 	return i
 }
@@ -129,15 +138,15 @@ func (c *rowValues) bytes() []byte {
 func (c *rowValues) headers() captures.Headers {
 	h, err := parseHeaders(c.text())
 	if err != nil && c.err == nil {
-		c.err = damaged("column %d: %v", c.next, err)
+		c.err = captures.Damaged("column %d: %v", c.next, err)
 	}
 	return h
 }
 
-// exchange reads the values of exchangeColumns.
+// exchange reads the values of Store.exchangeColumns.
 func (c *rowValues) exchange() *captures.Exchange {
 	e := &captures.Exchange{
-		ID: c.int(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
+		ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
 		RequestHeaders: c.headers(), RequestTrailers: c.headers(),
 		ResponseHeaders: c.headers(), ResponseTrailers: c.headers(),
 	}
@@ -145,9 +154,9 @@ func (c *rowValues) exchange() *captures.Exchange {
 		e.Started = time.Unix(0, ns).UTC()
 	}
 	e.Duration = time.Duration(c.size())
-	e.Client, e.Server = c.text(), c.text()
+	e.Client, e.Server, e.Process = c.text(), c.text(), c.process()
 	if err := json.Unmarshal([]byte(c.text()), &e.TLS); err != nil && c.err == nil {
-		c.err = damaged("column %d: %v", c.next, err)
+		c.err = captures.Damaged("column %d: %v", c.next, err)
 	}
 	e.Outcome, e.Error = captures.Outcome(c.text()), c.text()
 	e.BytesUp, e.BytesDown, e.Source = c.size(), c.size(), c.text()
@@ -208,6 +217,14 @@ func plainHeaders(h captures.Headers) (string, bool) {
 	return string(append(b, ']')), true
 }
 
+// storedSize is how many bytes a field has in the file.
+func storedSize(f captures.Header) int {
+	if plainJSON(f.Name) && plainJSON(f.Value) {
+		return len(f.Name) + len(f.Value) + len(`["",""],`)
+	}
+	return len(jsonHeaders(captures.Headers{f}))
+}
+
 // plainJSON reports whether s is ASCII that JSON has no escapes for.
 func plainJSON(s string) bool {
 	for i := range len(s) {
@@ -231,7 +248,7 @@ func parseHeaders(s string) (captures.Headers, error) {
 		return nil, err
 	}
 	if len(rows) > maxHeaderFields {
-		return nil, damaged("%d header fields, where at most %d are read", len(rows), maxHeaderFields)
+		return nil, captures.Damaged("%d header fields, where at most %d are read", len(rows), maxHeaderFields)
 	}
 	var h captures.Headers
 	for i, r := range rows {
@@ -241,15 +258,15 @@ func parseHeaders(s string) (captures.Headers, error) {
 		case len(r) == 3 && r[2] == "base64":
 			name, err := base64.StdEncoding.DecodeString(r[0])
 			if err != nil {
-				return h, damaged("header %d: %v", i, err)
+				return h, captures.Damaged("header %d: %v", i, err)
 			}
 			value, err := base64.StdEncoding.DecodeString(r[1])
 			if err != nil {
-				return h, damaged("header %d: %v", i, err)
+				return h, captures.Damaged("header %d: %v", i, err)
 			}
 			h = append(h, captures.Header{Name: string(name), Value: string(value)})
 		default:
-			return h, damaged("header %d has %d parts", i, len(r))
+			return h, captures.Damaged("header %d has %d parts", i, len(r))
 		}
 	}
 	return h, nil
