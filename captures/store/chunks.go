@@ -20,7 +20,8 @@ const (
 	// more.
 	firstRows = 64
 
-	chunkRows   = 1024 // preparing a query takes as long as a hundred small chunks
+	// Preparing a query takes as long as a hundred small chunks.
+	chunkRows   = 1024
 	segmentRows = 128
 )
 

@@ -17,9 +17,9 @@ type columnsOf struct {
 	lastNumber string
 }
 
-// columns returns the texts for the file's format.
-func (s *Store) columns() *columnsOf {
-	if s.format >= schema.WithSegments {
+// columnsFor returns the texts for a format.
+func columnsFor(format int) *columnsOf {
+	if format >= schema.WithSegments {
 		return &columnsNow
 	}
 	return &columnsBefore

@@ -22,7 +22,7 @@ func (s *Store) LastNumber(ctx context.Context) (last int64, err error) {
 	err = s.page(ctx, func(c *rowValues) bool {
 		last = c.int()
 		return true
-	}, s.columns().lastNumber)
+	}, columnsFor(s.format).lastNumber)
 	return last, err
 }
 

@@ -3,15 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/database"
 	"unwire/captures/store/internal/schema"
 )
 
@@ -121,10 +120,10 @@ func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) erro
 	if err := idle(s.Path); err != nil {
 		return err
 	}
-	if err := isWhole(s.Path); err != nil {
+	if err := database.CheckWhole(s.Path); err != nil {
 		return err
 	}
-	db, err := openDB(s.Path, "rw")
+	db, err := database.Open(s.Path, "rw")
 	if err != nil {
 		return err
 	}
@@ -138,32 +137,4 @@ func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) erro
 		}
 	}
 	return errors.Join(err, db.Close())
-}
-
-// isWhole refuses a file that is shorter than its first page says: to write to a part of
-// a capture could lose more of it.
-func isWhole(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	var head [32]byte
-	if _, err := f.ReadAt(head[:], 0); err != nil {
-		return fmt.Errorf("%w: %w", captures.ErrDamaged, err)
-	}
-
-	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
-	if pageSize == 1 { // stands for 65,536, which two bytes cannot hold
-		pageSize = 1 << 16
-	}
-	pages := int64(binary.BigEndian.Uint32(head[28:]))
-	if pages*pageSize > info.Size() {
-		return fmt.Errorf("%w: %d bytes of %d", captures.ErrDamaged, info.Size(), pages*pageSize)
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/database"
 	"unwire/captures/store/internal/schema"
 	"unwire/captures/store/internal/segment"
 )
@@ -73,16 +74,16 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	ctx, cancel := s.meter.bounded(ctx)
 	defer cancel()
 	fail := func(err error) ([]captures.Event, int64, bool, error) {
-		return nil, last, false, pathError(s.Path, explainTime(ctx, err))
+		return nil, last, false, pathError(s.Path, database.ExplainTime(ctx, err))
 	}
 	conn, err := s.reader(ctx, maxValue)
 	if err != nil {
-		return fail(explain(err))
+		return fail(database.Explain(err))
 	}
 	defer func() { _ = conn.Close() }()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		return fail(explain(err))
+		return fail(database.Explain(err))
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to commit
 	pages := []*eventPage{{}}
@@ -94,7 +95,7 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	if err != nil {
 		return fail(err)
 	}
-	if err := limitValues(conn, maxHeadValue); err != nil {
+	if err := database.LimitValues(conn, maxHeadValue); err != nil {
 		return fail(err)
 	}
 	events := &eventPage{}
@@ -207,7 +208,7 @@ func (s *Store) eventsSince(ctx context.Context, db readable, last int64, p *eve
 		size += c.bytesOf()
 		p.full, p.completeTo = len(p.events) == pageRows || size >= pageBytes, e.N
 		return !p.full
-	}, `SELECT v.n, v.kind, `+s.columns().exchange+` JOIN events v ON v.exchange = e.id
+	}, `SELECT v.n, v.kind, `+columnsFor(s.format).exchange+` JOIN events v ON v.exchange = e.id
 		WHERE v.n > ? ORDER BY v.n LIMIT ?`, last, pageRows)
 }
 

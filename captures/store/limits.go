@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -222,17 +221,6 @@ func (m *meter) bounded(ctx context.Context) (context.Context, context.CancelFun
 
 func timeLimited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, &LimitError{What: fmt.Sprintf("has a part that takes more than %v to read", d)})
-}
-
-// explainTime returns what ended a query: the limit of ctx, or else err.
-func explainTime(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	if limit, ok := errors.AsType[*LimitError](context.Cause(ctx)); ok {
-		return limit
-	}
-	return ctx.Err() // SQLite may call it an interrupt
 }
 
 // fileSize is 0 for a file that is not there.

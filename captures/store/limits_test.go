@@ -186,20 +186,6 @@ func TestManyPassesAreNotLimited(t *testing.T) {
 	}
 }
 
-// A payload that follows itself is inflated once.
-func TestRepeatedPayloadIsInflatedOnce(t *testing.T) {
-	path := record(t, "hello")
-	repeatBlob(t, path, 1<<20, 7)
-	s := openSmall(t, path)
-	s.meter.limits.Bytes = 1 << 30
-	if n, _, err := drain(t.Context(), s, 1); err != nil || n < 7 {
-		t.Fatalf("%d chunks, %v", n, err)
-	}
-	if s.unpack.Inflated != 1 {
-		t.Errorf("it was inflated %d times", s.unpack.Inflated)
-	}
-}
-
 // forgePages overwrites pages of a table's tree: each child of its root becomes
 // the same one.
 func forgePages(t testing.TB, path, name string) {

@@ -17,7 +17,7 @@ func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	var last int64
-	if err := tx.QueryRowContext(ctx, s.columns().lastNumber).Scan(&last); err != nil {
+	if err := tx.QueryRowContext(ctx, columnsFor(s.format).lastNumber).Scan(&last); err != nil {
 		return err
 	}
 	for id := int64(math.MinInt64); ; {

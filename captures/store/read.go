@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/database"
 )
 
 // Readers fetch pages and hold no transaction while their caller runs: a slow
@@ -29,12 +30,12 @@ type readable interface {
 func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return explain(err)
+		return database.Explain(err)
 	}
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()
 	if err != nil {
-		return explain(err)
+		return database.Explain(err)
 	}
 	values := make([]any, len(columns))
 	targets := make([]any, len(columns))
@@ -43,7 +44,7 @@ func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query 
 	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
-			return explain(err)
+			return database.Explain(err)
 		}
 		c := &rowValues{values: values}
 		more := each(c)
@@ -54,7 +55,7 @@ func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query 
 			return nil
 		}
 	}
-	return explain(rows.Err())
+	return database.Explain(rows.Err())
 }
 
 // page runs one query on a connection of its own.
@@ -68,10 +69,10 @@ func (s *Store) pageOf(ctx context.Context, limit int, each func(c *rowValues) b
 	defer cancel()
 	conn, err := s.reader(ctx, limit)
 	if err != nil {
-		return pathError(s.Path, explainTime(ctx, explain(err)))
+		return pathError(s.Path, database.ExplainTime(ctx, database.Explain(err)))
 	}
 	defer func() { _ = conn.Close() }()
-	return pathError(s.Path, explainTime(ctx, scan(ctx, conn, each, query, args...)))
+	return pathError(s.Path, database.ExplainTime(ctx, scan(ctx, conn, each, query, args...)))
 }
 
 // Exchanges yields all exchanges in the order in which they began. It ends
@@ -88,7 +89,7 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*cap
 		e := c.exchange()
 		return e, e.ID
 	}
-	query := `SELECT ` + s.columns().exchange + ` WHERE e.id > ? ORDER BY e.id LIMIT ?`
+	query := `SELECT ` + columnsFor(s.format).exchange + ` WHERE e.id > ? ORDER BY e.id LIMIT ?`
 	return rowsAfter(ctx, s, number, pageRows, query, read, s.oneFrom)
 }
 
@@ -195,7 +196,7 @@ func (s *Store) oneFrom(ctx context.Context, from int64) (e *captures.Exchange, 
 			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
 		}
 		return false
-	}, `SELECT `+s.columns().exchange+` WHERE e.id >= ? ORDER BY e.id LIMIT 1`, from)
+	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id >= ? ORDER BY e.id LIMIT 1`, from)
 	return e, id, err
 }
 
@@ -275,7 +276,7 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	err := s.page(ctx, func(c *rowValues) bool {
 		e = c.exchange()
 		return false
-	}, `SELECT `+s.columns().exchange+` WHERE e.id = ?`, id)
+	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id = ?`, id)
 	switch {
 	case err != nil:
 		return nil, err

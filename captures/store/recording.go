@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/fields"
 	"unwire/captures/store/internal/payload"
 )
 
@@ -403,7 +404,7 @@ const maxSection = 1 << 20
 func (r *recording) bounded(h captures.Headers) captures.Headers {
 	size := 0
 	for i := range h {
-		if size += storedSize(h[i]); size > maxSection || i >= maxHeaderFields {
+		if size += fields.Size(h[i]); size > maxSection || i >= fields.Max {
 			r.headersCut += len(h) - i
 			return h[:i]
 		}

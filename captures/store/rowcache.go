@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/fields"
 )
 
 // maxCachedRows is how many rows a rowCache finds without asking the database, and
@@ -46,7 +47,7 @@ func (t *statements) section(tx *sql.Tx, h captures.Headers) (id int64, err erro
 	if len(h) == 0 {
 		return 0, nil
 	}
-	fields := appendHeaders(h)
+	fields := fields.Text(h)
 	if id, ok := t.sections.known[fields]; ok {
 		return id, nil
 	}

@@ -97,28 +97,43 @@ func (s *segments) tailFor(n int64, c *captures.Chunk) *tail {
 	return t
 }
 
-// end says that an exchange has no further chunks.
-func (s *segments) end(exchange int64) { delete(s.tails, exchange) }
+// end writes what an exchange has: no further chunks come.
+func (s *segments) end(tx *sql.Tx, exchange int64) error {
+	for _, t := range s.tails[exchange] {
+		if err := s.write(tx, t); err != nil {
+			return err
+		}
+	}
+	delete(s.tails, exchange)
+	return nil
+}
 
 // flush writes what was added.
 func (s *segments) flush(tx *sql.Tx) error {
 	for _, t := range s.dirty {
-		codec, data := payload.Raw, t.Data
-		if len(data) >= minPacked {
-			codec, data = s.blobs.pack.Pack(data)
-		}
-		var err error
-		if t.stored {
-			_, err = tx.Stmt(s.extend).Exec(t.First, t.Last, t.Chunks, t.SizeUp, t.SizeDown, t.Entries, codec, data)
-		} else {
-			err = s.insert.addRow(tx, t.First, t.Last, t.Exchange, t.Seq, t.Chunks, int64(t.T), t.SizeUp, t.SizeDown, t.Entries, codec, nil, data)
-		}
-		if err != nil {
+		if err := s.write(tx, t); err != nil {
 			return err
 		}
-		t.stored, t.dirty = true, false
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
 	return s.insert.flush(tx)
+}
+
+// write writes the row of a segment that has more than that.
+func (s *segments) write(tx *sql.Tx, t *tail) error {
+	if !t.dirty {
+		return nil
+	}
+	codec, data := payload.Raw, t.Data
+	if len(data) >= minPacked {
+		codec, data = s.blobs.pack.Pack(data)
+	}
+	stored := t.stored
+	t.stored, t.dirty = true, false
+	if !stored {
+		return s.insert.addRow(tx, t.First, t.Last, t.Exchange, t.Seq, t.Chunks, int64(t.T), t.SizeUp, t.SizeDown, t.Entries, codec, nil, data)
+	}
+	_, err := tx.Stmt(s.extend).Exec(t.First, t.Last, t.Chunks, t.SizeUp, t.SizeDown, t.Entries, codec, data)
+	return err
 }

@@ -35,6 +35,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/profile"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/database"
 	"unwire/captures/store/internal/filelock"
 	"unwire/captures/store/internal/payload"
 	"unwire/captures/store/internal/schema"
@@ -156,7 +157,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if o.QueueBytes <= 0 {
 		o.QueueBytes = 64 << 20
 	}
-	if fresh, err := checkPath(path); err != nil && !fresh && !errors.Is(err, os.ErrNotExist) {
+	if fresh, err := database.CheckPath(path); err != nil && !fresh && !errors.Is(err, os.ErrNotExist) {
 		return nil, pathError(path, err)
 	}
 	lock, err := filelock.Take(path + "-lock")
@@ -168,7 +169,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
 	}
 	if err := s.openForWriting(o, t); err != nil {
-		return nil, pathError(path, errors.Join(explain(err), s.release()))
+		return nil, pathError(path, errors.Join(database.Explain(err), s.release()))
 	}
 	return s, nil
 }
@@ -200,21 +201,21 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	case !errors.Is(err, os.ErrExist):
 		return err
 	}
-	fresh, err := checkPath(s.Path)
+	fresh, err := database.CheckPath(s.Path)
 	have := 0
 	if !fresh {
 		if err != nil {
 			return err
 		}
 		var checked *sql.DB
-		if checked, have, err = openChecked(ctx, s.Path, t.migrations); err != nil {
+		if checked, have, err = database.OpenChecked(ctx, s.Path, t.migrations); err != nil {
 			return err
 		}
 		if err := checked.Close(); err != nil {
 			return err
 		}
 	}
-	db, err := openDB(s.Path, "rw")
+	db, err := database.Open(s.Path, "rw")
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	if s.unpack, err = payload.NewUnpacker(); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if s.read, err = openDB(s.Path, "ro"); err != nil {
+	if s.read, err = database.Open(s.Path, "ro"); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if err := s.endOrphans(ctx, db); err != nil {
@@ -328,15 +329,15 @@ const oldestReadable = 1
 
 // open opens a file of any format from oldest on.
 func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
-	if _, err := checkPath(path); err != nil {
+	if _, err := database.CheckPath(path); err != nil {
 		return nil, pathError(path, err)
 	}
 	ctx, cancel := timeLimited(context.Background(), openTime)
 	defer cancel()
-	db, version, err := openChecked(ctx, path, steps)
+	db, version, err := database.OpenChecked(ctx, path, steps)
 	var damage error
 	if errors.Is(err, captures.ErrDamaged) {
-		if part, v, perr := openPart(ctx, path, steps); perr == nil {
+		if part, v, perr := database.OpenPart(ctx, path, steps); perr == nil {
 			db, version, damage, err = part, v, err, nil
 		}
 	}

@@ -117,7 +117,7 @@ func (s *Store) summarises() bool { return s.format >= schema.WithSummaries }
 
 // listingQuery selects what rowValues.listed reads.
 func (s *Store) listingQuery(rest string) string {
-	c := s.columns()
+	c := columnsFor(s.format)
 	if !s.summarises() {
 		return `SELECT ` + c.listed + `, ` + c.truth + `, ` + noSummary + ` FROM ` + c.listedFrom + ` ` + rest
 	}
@@ -150,7 +150,7 @@ func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l capt
 	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
 	for _, query := range []string{
 		s.listingQuery(rest),
-		`SELECT ` + s.columns().listed + `, ` + noTruth + `, ` + noSummary + ` FROM ` + s.columns().listedFrom + ` ` + rest,
+		`SELECT ` + columnsFor(s.format).listed + `, ` + noTruth + `, ` + noSummary + ` FROM ` + columnsFor(s.format).listedFrom + ` ` + rest,
 	} {
 		err = s.page(ctx, func(c *rowValues) bool {
 			if found := c.listed(version); c.err == nil {
@@ -203,8 +203,8 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 			upTo = math.MinInt64
 		}
 		return true
-	}, `SELECT `+s.columns().listed+`, `+s.columns().truth+`, `+summaryColumns+`
-		FROM summaries s INDEXED BY summaries_thread CROSS JOIN `+s.columns().listedFrom+`
+	}, `SELECT `+columnsFor(s.format).listed+`, `+columnsFor(s.format).truth+`, `+summaryColumns+`
+		FROM summaries s INDEXED BY summaries_thread CROSS JOIN `+columnsFor(s.format).listedFrom+`
 		WHERE e.id = s.exchange AND s.thread = ? AND s.thread <> '' ORDER BY s.exchange`, thread)
 	return pieces, upTo, err
 }

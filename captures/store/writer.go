@@ -439,7 +439,9 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 		}
 	}
 	if o.kind == captures.Ended {
-		w.stmts.segments.end(o.ex.ID)
+		if err := w.stmts.segments.end(tx, o.ex.ID); err != nil {
+			return err
+		}
 	}
 	return w.stmts.events.addRow(tx, w.n, o.ex.ID, int64(o.kind))
 }

@@ -16,8 +16,8 @@ const MaxSize = 64 << 20
 
 // Codecs of a stored payload.
 const (
-	Raw  = 0
-	Zstd = 1
+	Raw       = 0
+	zstdCodec = 1
 )
 
 // A Packer compresses payloads. It is for one goroutine.
@@ -32,7 +32,7 @@ func NewPacker() (*Packer, error) {
 // Pack returns p as it is stored; compression must save an eighth to be worth it.
 func (k *Packer) Pack(p []byte) (codec int, data []byte) {
 	if z := k.enc.EncodeAll(p, make([]byte, 0, len(p))); len(z) <= len(p)-len(p)/8 {
-		return Zstd, z
+		return zstdCodec, z
 	}
 	return Raw, p
 }
@@ -50,7 +50,7 @@ type Unpacker struct {
 	// last is the payload that was inflated last: what repeats mostly does so at once.
 	last packed
 
-	Inflated int64 // how many payloads were inflated
+	inflated int64 // how many payloads were inflated
 }
 
 // packed is a payload as it is stored, and inflated.
@@ -72,7 +72,7 @@ func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	}
 	switch codec {
 	case Raw:
-	case Zstd:
+	case zstdCodec:
 		// A payload that is longer than declared fails below.
 		if data, err = u.inflate(data, size); err != nil {
 			return nil, captures.Damaged("a payload does not inflate: %v", err)
@@ -100,7 +100,7 @@ func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.Inflated++
+	u.inflated++
 	u.last = packed{stored, bytes.Clone(data)}
 	return data, nil
 }

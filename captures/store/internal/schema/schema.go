@@ -18,7 +18,7 @@ const ApplicationID = 0x55574331
 // Formats, as user_version has them. Readers read all of them.
 const (
 	WithSummaries = 2 // the first format that has summaries
-	WithSegments  = 3 // the first that has segments, and all else that is new in format 3
+	WithSegments  = 3 // the first that has segments, and all else that is new
 )
 
 // A Migration brings a capture from one format to the next.

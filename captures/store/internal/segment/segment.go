@@ -16,7 +16,9 @@ import (
 // The limits of a segment.
 const (
 	MaxChunks = 256
-	MaxSpan   = 4096 // numbers, of its own chunks and of whatever was recorded between them
+
+	// MaxSpan is how many numbers its chunks and what was recorded between them have.
+	MaxSpan = 4096
 )
 
 // A Row is a segment without its data.
