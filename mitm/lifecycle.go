@@ -13,7 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"unwire/mitm/access"
 	"unwire/mitm/h2"
+	"unwire/mitm/hosts"
+	"unwire/mitm/process"
+	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
 
@@ -38,18 +42,22 @@ func New(o Options) (*Proxy, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	hosts, err := newHostFilter(o.Only, o.Skip)
-	if err != nil {
-		return nil, err
-	}
+	var vouched func(host string) bool
 	if len(o.CA.Hosts()) > 0 {
-		hosts.vouched = o.CA.VouchesFor
+		vouched = o.CA.VouchesFor
+	}
+	filter, err := hosts.New(o.Only, o.Skip, vouched)
+	if err != nil {
+		return nil, fmt.Errorf("mitm: %w", err)
 	}
 	p := &Proxy{
-		opts: o, log: o.Logger, hosts: hosts,
-		tunnelled: newConnQueue(), routes: newRouteTable(),
+		processes: process.NewFinder(),
+		opts:      o, log: o.Logger, hosts: filter,
+		tunnelled: newConnQueue(), routes: routes.New(),
 		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
+	p.guard = &access.Guard{Finder: p.processes, Share: o.Share, Refused: o.RefusedUser}
+	p.refusals.Report = o.CertificateRefused
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	p.dialer = &dialer{
@@ -99,6 +107,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	}
 
 	p.closeConnections()
+	p.processes.Close()
 	return cut
 }
 
@@ -119,7 +128,7 @@ func (p *Proxy) stopAdmitting() {
 		go r.Drain()
 	}
 	p.mu.Unlock()
-	p.routes.close()
+	p.closeRedirects()
 }
 
 // drain waits for the exchanges that are running, and then a while for the end of
