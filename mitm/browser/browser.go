@@ -94,10 +94,10 @@ type Browser struct {
 // errMissing says that there is no browser, with what to do.
 var errMissing = errors.New("no Chromium or Chrome was found: install one ('apt install chromium', 'brew install --cask chromium'), or start a browser with --proxy-server=http://ADDR, the address of 'unwire capture --listen ADDR'")
 
-// Find returns the path of a browser.
+// find returns the path of a browser.
 //
 // Errors: what to install.
-func Find() (string, error) {
+func find() (string, error) {
 	for _, name := range programs {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
@@ -108,7 +108,7 @@ func Find() (string, error) {
 
 // Prepare makes a profile, which Close removes.
 func Prepare(ctx context.Context, o Options) (*Browser, error) {
-	path, err := Find()
+	path, err := find()
 	if err != nil {
 		return nil, err
 	}
