@@ -44,7 +44,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
 			return
 		}
-		p.tunnelled.push(c)
+		p.interceptH1(c, c, c.target)
 	case protocolOther:
 		p.forwardUnread(c, addr)
 	case undecided: // sniffSilentClient has served it
@@ -121,7 +121,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		p.interceptH2(c, conn, c.target, nil)
 		return
 	}
-	p.tunnelled.push(conn)
+	p.interceptH1(c, conn, c.target)
 }
 
 // handshakeRecorded is terminateTLS, and records that the client refused.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"unwire/mitm/h2"
+	"unwire/mitm/h1"
 	"unwire/mitm/hosts"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
@@ -51,7 +51,7 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: filter,
 		tunnelled: newConnQueue(), routes: routes.New(),
-		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
+		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[relay]struct{}),
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
@@ -64,6 +64,11 @@ func New(o Options) (*Proxy, error) {
 	p.passthrough = p.newPassthrough()
 	p.frontServer = p.newServer(http.HandlerFunc(p.serveFront), false)
 	p.frontServer.ConnContext = withClient
+	p.frontServer.ConnState = func(conn net.Conn, state http.ConnState) {
+		if front, ok := conn.(*h1.Front); ok && state == http.StateIdle {
+			front.Idle()
+		}
+	}
 	p.tunnelServer = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
 	p.tunnelServer.ConnContext = withClient
 	return p, nil

@@ -24,7 +24,6 @@ package h1
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"time"
 
@@ -65,7 +64,7 @@ type Config struct {
 	Route func(q *Request) (*Route, error)
 
 	// Begin starts to record a request. server is the connection that it goes on, nil
-	// if there is none yet. It returns nil if the exchange is not recorded.
+	// if there is none yet. It returns nil if it cannot.
 	Begin func(q *Request, to *Route, server net.Conn) captures.Recording
 
 	// Connected notes that a recorded exchange goes on a new connection.
@@ -87,8 +86,6 @@ type Config struct {
 	// written and recorded. If Admit returns false, the client's connection is closed.
 	Admit   func() bool
 	Release func()
-
-	Logger *slog.Logger
 }
 
 // A Route says where a request goes.
@@ -99,8 +96,9 @@ type Route struct {
 	// Dial connects to the server.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	// URL is the request's.
-	URL string
+	// URL is the request's. Unrecorded says that it is not recorded.
+	URL        string
+	Unrecorded bool
 
 	// Bound says that the client takes its connection for one to this server: they
 	// end together.

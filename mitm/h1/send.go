@@ -32,7 +32,9 @@ func (r *Relay) serve(q *Request, to *Route) error {
 		conn = s.conn
 		s.exchange, x.server = x, s
 	}
-	x.rec = r.config.Begin(q, to, conn)
+	if !to.Unrecorded {
+		x.rec = r.config.Begin(q, to, conn)
+	}
 	r.running = x
 	_ = r.client.conn.SetReadDeadline(time.Time{})
 	r.mu.Unlock()
