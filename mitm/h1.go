@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
 		return nil, nil
 	}
 	to := p.routeH1(t, q, q.Target, false)
-	to.Host, to.Drop = u.Host, proxyFields
+	to.Host, to.Drop = u.Host, slices.Concat(proxyFields, q.HopByHop())
 	if to.Target == "" {
 		to.Target = originForm(q.Method, q.Target)
 	}

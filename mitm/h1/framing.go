@@ -38,16 +38,13 @@ func readFraming(version string, header captures.Headers) (framing, error) {
 	protocol, closes := false, false
 	for i := range header {
 		value := header[i].Value
-		switch name := header[i].Name; len(name) {
+		switch name := header[i].Name; len(name) { // few names are compared
 		case len("host"):
-			if strings.EqualFold(name, "host") {
-				f.host = value
-				f.hosts++
-			}
+			f.readHost(header[i])
 		case len("expect"):
-			f.expects = f.expects || strings.EqualFold(name, "expect") && strings.EqualFold(value, "100-continue")
+			f.expects = f.expects || is(header[i], "expect") && strings.EqualFold(value, "100-continue")
 		case len("upgrade"):
-			protocol = protocol || strings.EqualFold(name, "upgrade") && value != ""
+			protocol = protocol || is(header[i], "upgrade") && value != ""
 		case len("connection"):
 			if strings.EqualFold(name, "connection") {
 				closes = f.readConnection(value) || closes
@@ -68,6 +65,15 @@ func readFraming(version string, header captures.Headers) (framing, error) {
 		return f, malformed("the message has both Content-Length and Transfer-Encoding")
 	}
 	return f, nil
+}
+
+func is(f captures.Header, name string) bool { return strings.EqualFold(f.Name, name) }
+
+func (f *framing) readHost(h captures.Header) {
+	if is(h, "host") {
+		f.host = h.Value
+		f.hosts++
+	}
 }
 
 // readConnection reads a field Connection, and reports whether it asks to close.

@@ -25,6 +25,7 @@ package h1
 import (
 	"context"
 	"net"
+	"strings"
 	"time"
 
 	"unwire/captures"
@@ -142,6 +143,28 @@ type Request struct {
 
 // Upgrades reports whether the request asks for a change of protocol.
 func (q *Request) Upgrades() bool { return q.upgrade }
+
+// HopByHop are the lower-case names of the fields that the client says are for the
+// next hop only, but for those that are about the connection or the body: these are for
+// every hop.
+//
+// Source: RFC 9110, section 7.6.1
+func (q *Request) HopByHop() []string {
+	var names []string
+	for _, f := range q.Header {
+		if !strings.EqualFold(f.Name, "connection") {
+			continue
+		}
+		for name := range strings.SplitSeq(f.Value, ",") {
+			switch name = strings.ToLower(strings.Trim(name, " \t")); name {
+			case "", "close", "connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade":
+			default:
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
 
 // Host is the value of the Host field, or "".
 func (q *Request) Host() string { return q.host }

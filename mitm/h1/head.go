@@ -14,6 +14,9 @@ import (
 const (
 	maxRequestHead  = 1 << 20
 	maxResponseHead = 8 << 20
+
+	// maxSalvaged is how much is recorded of a head that is refused, in bytes.
+	maxSalvaged = 64 << 10
 )
 
 // A Malformed error says why a message is not relayed.
@@ -216,6 +219,7 @@ func parseField(line string) (captures.Header, error) {
 // one, so that it can be recorded. Values stay with their names, by which secrets are
 // found.
 func salvage(raw string) *Request {
+	raw = raw[:min(len(raw), maxSalvaged)]
 	lines := strings.FieldsFunc(raw, func(r rune) bool { return r == '\r' || r == '\n' || r == 0 })
 	q := new(Request)
 	if len(lines) == 0 {

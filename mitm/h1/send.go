@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -246,16 +247,16 @@ type Answer struct {
 	Unreached bool
 }
 
-// writeAnswer answers in place of a server.
-func (r *Relay) writeAnswer(a *Answer, method string, closes bool) error {
-	p := []byte("HTTP/1.1 " + statusLine(a.Status) + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
+// writeAnswer answers in place of a server. reason is that of the status line.
+func (r *Relay) writeAnswer(a *Answer, reason, method string, closes bool) error {
+	p := []byte("HTTP/1.1 " + strconv.Itoa(a.Status) + " " + reason + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
 	for _, f := range a.Header {
 		p = append(p, f.Name+": "+f.Value+"\r\n"...)
 	}
 	if closes {
 		p = append(p, "Connection: close\r\n\r\n"...)
 	} else {
-		p = append(p, "Content-Length: "+itoa(len(a.Text))+"\r\n\r\n"...)
+		p = append(p, "Content-Length: "+strconv.Itoa(len(a.Text))+"\r\n\r\n"...)
 	}
 	if method != http.MethodHead {
 		p = append(p, a.Text...)
@@ -264,14 +265,18 @@ func (r *Relay) writeAnswer(a *Answer, method string, closes bool) error {
 	return err
 }
 
-func statusLine(status int) string {
-	return strings.TrimSpace(itoa(status) + " " + http.StatusText(status))
+// writeRefusal answers a request that is malformed, with the reason in the status line,
+// as net/http's server does.
+func (r *Relay) writeRefusal(method string, bad *Malformed) {
+	reason := http.StatusText(bad.Status) + ": " + bad.Reason
+	a := &Answer{Status: bad.Status, Text: strconv.Itoa(bad.Status) + " " + reason}
+	_ = r.writeAnswer(a, reason, method, true) // the connection ends
 }
 
 // refuse answers a request that is malformed, and ends the connection.
 func (r *Relay) refuse(q *Request, bad *Malformed) {
 	r.config.Refused(q, bad)
-	_ = r.writeAnswer(&Answer{Status: bad.Status, Text: statusLine(bad.Status) + ": " + bad.Reason}, q.Method, true)
+	r.writeRefusal(q.Method, bad)
 	r.mu.Lock()
 	r.beginClose()
 	r.mu.Unlock()
@@ -296,7 +301,7 @@ func (r *Relay) refuseRunning(x *exchange, reason error) error {
 	}
 	r.mu.Unlock()
 	if !answering {
-		_ = r.writeAnswer(&Answer{Status: bad.Status, Text: statusLine(bad.Status) + ": " + bad.Reason}, x.request.Method, true)
+		r.writeRefusal(x.request.Method, bad)
 	}
 	r.endExchange(x, captures.Failed, RefusedError(bad))
 	if answering {
@@ -338,7 +343,7 @@ func (r *Relay) answerInstead(x *exchange, a *Answer, keep bool) error {
 	}
 	x.refused = true
 	r.mu.Unlock()
-	err := r.writeAnswer(a, x.request.Method, !keep)
+	err := r.writeAnswer(a, http.StatusText(a.Status), x.request.Method, !keep)
 	r.mu.Lock()
 	if r.running != x {
 		r.mu.Unlock()

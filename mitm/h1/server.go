@@ -5,13 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"unwire/captures"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // A server is a connection to a server, which has the exchanges of one client.
 type server struct {
@@ -313,7 +310,8 @@ func (r *Relay) repeat(x *exchange) {
 		}
 		return
 	}
-	_, _ = s.conn.Write(appendHead(nil, x.request, x.route)) // its reader meets the error
+	// Its reader meets the error.
+	_, _ = s.conn.Write(appendHead(nil, x.request, x.route))
 	r.mu.Lock()
 	ended := r.clientEnded
 	r.mu.Unlock()
