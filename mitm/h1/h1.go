@@ -45,6 +45,9 @@ const (
 	// clientLinger is how long a client may go on sending after the last answer.
 	clientLinger = 500 * time.Millisecond
 
+	// resetDelay is a fifth of how long the reset of a client that has left is awaited.
+	resetDelay = 3 * time.Millisecond
+
 	// bufferSize is how much is read and forwarded at once, in bytes.
 	bufferSize = 32 << 10
 

@@ -94,7 +94,7 @@ var oddRequests = map[string]string{
 	"HTTP/1.0":                   "GET / HTTP/1.0\r\n\r\n",
 	"asterisk":                   "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
 	"URL":                        "GET http://other/a?b HTTP/1.1\r\nHost: x\r\n\r\n",
-	"raw path":                   "GET /a|b/%zz/../%2F;\"<>[]{}?q=\xc3\xa4\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+	"raw path":                   "GET /a|b/../%2F;\"<>[]{}?z=%zz&q=\xc3\xa4\xff HTTP/1.1\r\nHost: x\r\n\r\n",
 	"odd method":                 "m-SEARCH! / HTTP/1.1\r\nHost: x\r\n\r\n",
 	"the same length twice":      "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\ncontent-length: 3\r\n\r\nabc",
 	"empty host":                 "GET / HTTP/1.1\r\nHost:\r\n\r\n",

@@ -160,17 +160,24 @@ func (r *Relay) next() (*Request, error) {
 // error it returns what was understood of it.
 func (r *Relay) readRequest() (*Request, error) {
 	begun := false
-	size, err := r.client.scanHead(maxRequestHead, func() error {
-		// One empty line may precede a request.
-		if p := r.client.buffered(); len(p) == 2 && p[0] == '\r' && p[1] == '\n' {
-			r.client.consume(2)
-		}
+	more := func() error {
 		if !begun && len(r.client.buffered()) > 0 {
 			begun = true
 			r.setDeadline(headTimeout)
 		}
 		return r.readAhead()
-	})
+	}
+
+	// One empty line may precede a request.
+	for len(r.client.buffered()) < 2 {
+		if err := more(); err != nil {
+			return salvage(string(r.client.buffered())), err
+		}
+	}
+	if p := r.client.buffered(); p[0] == '\r' && p[1] == '\n' {
+		r.client.consume(2)
+	}
+	size, err := r.client.scanHead(maxRequestHead, more)
 	if err != nil {
 		return salvage(string(r.client.buffered())), err
 	}
@@ -343,7 +350,6 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 		outcome, reason = captures.Canceled, errClientGone
 	case r.clientEnded:
 		// It may have read the answer, or have left.
-		_ = closeWrite(r.client.conn)
 		r.mu.Unlock()
 		if hasLeft(r.client.conn) {
 			outcome, reason = captures.Canceled, errClientGone
@@ -407,11 +413,11 @@ func (r *Relay) endAll(o captures.Outcome, reason error) {
 // system then answers what was sent with a reset.
 func hasLeft(conn net.Conn) bool {
 	raw := netConn(conn)
-	for range 10 {
+	for range 5 {
 		if _, err := raw.Write(nil); err != nil {
 			return true
 		}
-		time.Sleep(clientLinger / 100)
+		time.Sleep(resetDelay)
 	}
 	return false
 }
