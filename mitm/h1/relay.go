@@ -78,6 +78,10 @@ type exchange struct {
 	// not accept the rest.
 	cutOff, abandoned bool
 
+	// delivered says that the last of the answer is being written, or was, afterEnd that
+	// the client had ended its side before.
+	delivered, afterEnd bool
+
 	// persistent says that both sides keep their connection after the exchange.
 	persistent bool
 
@@ -348,7 +352,7 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 	switch {
 	case x.cutOff:
 		outcome, reason = captures.Canceled, errClientGone
-	case r.clientEnded:
+	case x.afterEnd:
 		// It may have read the answer, or have left.
 		r.mu.Unlock()
 		if hasLeft(r.client.conn) {
@@ -397,11 +401,16 @@ func (r *Relay) endAll(o captures.Outcome, reason error) {
 	}
 	r.ended = true
 	x := r.running
+	if x != nil && o == captures.Canceled && x.delivered && x.sent {
+		o, reason = captures.Complete, nil
+	}
 	r.running = nil
+
+	// The client first: what a server still sends must not look like a clean end.
+	_ = r.client.conn.Close()
 	for _, s := range r.servers {
 		s.close()
 	}
-	_ = r.client.conn.Close()
 	r.changed.Broadcast()
 	r.mu.Unlock()
 	if x != nil {

@@ -164,7 +164,11 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 		}
 		n, content, bad := b.scan(s.in.buffered()[head:], s.content)
 		s.relay.record(x, captures.Down, content)
+		if b.done && bad == nil {
+			s.noteDelivery(x, true)
+		}
 		if err := s.forward(head + n); err != nil {
+			s.noteDelivery(x, false)
 			return err
 		}
 		head = 0
@@ -173,6 +177,7 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 		}
 		switch err := s.in.fill(); {
 		case err == io.EOF && b.kind == bodyUntilClose:
+			s.noteDelivery(x, true)
 			return nil
 		case err == io.EOF:
 			return b.incomplete()
@@ -180,6 +185,13 @@ func (s *server) forwardBody(x *exchange, a *response, b *body) error {
 			return err
 		}
 	}
+}
+
+// noteDelivery notes that the last of an answer is being written, or was not.
+func (s *server) noteDelivery(x *exchange, delivered bool) {
+	s.relay.mu.Lock()
+	x.delivered, x.afterEnd = delivered, s.relay.clientEnded
+	s.relay.mu.Unlock()
 }
 
 // handOver gives both connections to whoever serves the new protocol. The reader of
