@@ -19,10 +19,13 @@ import (
 // proxyFields are for a proxy, and go no further.
 var proxyFields = []string{"proxy-connection", "proxy-authorization", strings.ToLower(upstream.ViaHeader)}
 
-// interceptH1 serves a client that speaks HTTP/1 to one server, on conn, which is the
-// client's or the TLS on that.
+// interceptH1 serves a client that speaks HTTP/1 to one server, or to the proxy in its
+// place, on conn, which is the client's or the TLS on that.
 func (p *Proxy) interceptH1(c *clientConn, conn net.Conn, t target) {
 	r := h1.New(p.newH1(c, conn, t.scheme+"://"+t.addr, func(q *h1.Request) (*h1.Route, error) {
+		if c.origin != nil {
+			return p.routeReverse(q, c.origin), nil
+		}
 		host := q.Host()
 		if host == "" {
 			host = t.addr
@@ -103,7 +106,10 @@ func originForm(method, target string) string {
 // routeReverse is for a request to the origin that the listener stands before.
 func (p *Proxy) routeReverse(q *h1.Request, origin *url.URL) *h1.Route {
 	target := q.Target
-	if target != "*" {
+	if strings.Contains(target, "://") && target[0] != '/' {
+		target = originForm(q.Method, target)
+	}
+	if target[0] == '/' {
 		target = strings.TrimSuffix(origin.EscapedPath(), "/") + target
 	}
 	to := p.routeH1(targetOf(origin), q, urlOf(origin.Scheme, origin.Host, target), true)
@@ -209,7 +215,7 @@ func (p *Proxy) beginH1(c *clientConn, q *h1.Request, shown string, server net.C
 	if server != nil {
 		ex.TLS, ex.Server = p.tlsOf(server), server.RemoteAddr().String()
 	}
-	rec, err := p.opts.Store.Begin(ex)
+	rec, err := c.recorder.Begin(ex)
 	if err != nil {
 		p.log.Error("passes unrecorded", "url", shown, "err", err)
 		return nil
