@@ -61,7 +61,7 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -73,6 +73,10 @@ var table = map[string]row{
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
+	"mitm/h1": {
+		imports: []string{"captures"},
+		why:     "the relay records what it forwards; it knows no proxy, and asks where a request goes",
+	},
 	"mitm/h2": {
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
