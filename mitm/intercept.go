@@ -43,7 +43,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 	case bytes.HasPrefix(c.Peeked(), []byte(raw.PrefaceH2)):
 		p.interceptH2(c, &h2.Conn{Conn: c}, nil, c.target, nil)
 	default:
-		p.tunnelled.push(c)
+		p.interceptH1(c, c, c.target)
 	}
 }
 
@@ -105,7 +105,7 @@ func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 	case conn.ConnectionState().NegotiatedProtocol == protoH2:
 		p.interceptH2(c, conn, nil, c.target, c.origin)
 	default:
-		p.tunnelled.push(conn)
+		p.interceptH1(c, conn, c.target)
 	}
 }
 
@@ -136,7 +136,7 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	case kind == raw.HTTP && isH2:
 		p.interceptH2(c, conn, client.Peeked(), c.target, nil)
 	case kind == raw.HTTP:
-		p.tunnelled.push(client)
+		p.interceptH1(c, client, c.target)
 	default:
 		o.gotRequest.Store(true)
 		p.serveRaw(c, client, server, captures.RawTLS, connect)

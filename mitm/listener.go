@@ -122,7 +122,7 @@ func (e *sniffingListener) run(p *Proxy) {
 				p.interceptH2(c, &h2.Conn{Conn: c}, nil, targetOf(e.origin), e.origin)
 				return
 			}
-			e.queue.push(c)
+			e.queue.push(p.newFront(c))
 		}()
 	}
 }

@@ -155,7 +155,8 @@ func (r *relay) copyUp(down <-chan struct{}) {
 func (r *relay) copyDown() {
 	readErr, writeErr := r.copy(captures.Down, r.Client, r.Server)
 	switch {
-	case readErr != nil && !IsTimeout(readErr): // of lastWords, whose reason is another
+	// The deadline is that of lastWords, whose reason is noted elsewhere.
+	case readErr != nil && !IsTimeout(readErr):
 		r.finish(captures.Reset, readErr)
 		Reset(r.Client)
 	case writeErr != nil:

@@ -193,7 +193,8 @@ func (r *reader) write(p []byte) {
 	case r.err != nil:
 		r.giveUp(p[from:])
 	case len(r.held)+len(p)-from > maxHeld:
-		r.held = r.held[:0] // the beginning of a long message; what inflates of it is recorded
+		// The beginning of a long message: what inflates of it is recorded.
+		r.held = r.held[:0]
 	default:
 		r.held = append(r.held, p[from:]...)
 	}
