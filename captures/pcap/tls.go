@@ -40,7 +40,20 @@ type helloState struct {
 	suite                      *suite
 	earlyData                  bool // the client offers early data
 	hasKeys                    bool // the key log was asked
+	retry                      retryState
 }
+
+// A retryState says how far a HelloRetryRequest of TLS 1.3 is. The second ClientHello has
+// the random of the first one, so both have the same keys.
+//
+// Source: RFC 8446 section 4.1.4.
+type retryState uint8
+
+const (
+	noRetry        retryState = iota
+	retryRequested            // the second ClientHello is to come
+	retryAnswered             // the ServerHello is to come, or came
+)
 
 // A tlsDirection is the state of one direction's records.
 type tlsDirection struct {
@@ -114,7 +127,10 @@ func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
 		return false
 	}
 	if dir == down {
-		return !l.hello.sawClient
+		return !l.hello.sawClient || l.hello.retry == retryRequested
+	}
+	if l.hello.retry == retryRequested {
+		return false // the second ClientHello is behind a CCS, and rejected early data
 	}
 	return !l.hello.sawServer && (kind == recordCCS || kind == recordData)
 }
@@ -129,6 +145,9 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 		}
 		if kind != recordHandshake {
 			return nil // a compatibility CCS, or an alert in clear
+		}
+		if d.phase != phaseClear {
+			return nil // a ClientHello that was not waited for
 		}
 	}
 	if d.keys != nil {
@@ -216,6 +235,9 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	plain, err := l.tryPhase(dir, phaseApplication, rec)
 	if err == nil {
 		return plain, nil
+	}
+	if l.hello.retry == retryRequested {
+		l.outer.conn.addUndecoded(dir, l.outer.inboxes[dir].offset, "early data that was rejected")
 	}
 	d.skipped += len(rec)
 	if d.skipped > maxEarly {
