@@ -50,9 +50,13 @@ type helloState struct {
 type retryState uint8
 
 const (
-	noRetry        retryState = iota
-	retryRequested            // the second ClientHello is to come
-	retryAnswered             // the ServerHello is to come, or came
+	noRetry retryState = iota
+
+	// retryRequested: the second ClientHello is to come.
+	retryRequested
+
+	// retryAnswered: the second ClientHello came.
+	retryAnswered
 )
 
 // A tlsDirection is the state of one direction's records.
