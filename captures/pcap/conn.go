@@ -26,6 +26,7 @@ type conn struct {
 	session    *session
 	last       time.Time // of the last packet
 	isn        uint32    // of the client's SYN
+	opened     bool      // a SYN of either side was seen
 	reset      bool
 	finished   bool // finished: what still comes is passed over
 
@@ -115,7 +116,7 @@ func (c *conn) addSegment(side int, s *packet.Segment) {
 	c.report.Packets++
 	c.last = later(c.last, s.Time)
 	if s.SYN {
-		c.clientSide = side
+		c.clientSide, c.opened = side, true
 		if s.ACK {
 			c.clientSide = 1 - side
 		} else {

@@ -217,7 +217,7 @@ func (h *http1) readRequest() error {
 	}
 	t := in.time(n)
 	in.discard(n)
-	x := &exchange{started: t, method: method}
+	x := &exchange{started: t, method: method, target: target}
 	if method != "CONNECT" { // an opened tunnel is no exchange
 		x = h.session.conn.begin(t, method, h.url(target, fields), version, fields)
 	}
@@ -338,6 +338,7 @@ func (h *http1) switchProtocol(x *exchange, status int, fields captures.Headers)
 	}
 	h.dirs[up].x = nil
 	h.tunnel = newSession(h.session.conn, h.session.secure, h.session.depth+1)
+	h.tunnel.target = x.target
 	if h.tunnel.depth > maxNesting {
 		h.tunnel.failBoth(up, "a tunnel within a tunnel within a tunnel is not read")
 	}

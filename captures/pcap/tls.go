@@ -80,7 +80,9 @@ const (
 )
 
 func newTLS(s *session) *tlsLayer {
-	return &tlsLayer{outer: s, inner: newSession(s.conn, true, s.depth)}
+	inner := newSession(s.conn, true, s.depth)
+	inner.target = s.target
+	return &tlsLayer{outer: s, inner: inner}
 }
 
 // step opens the records of a direction, as far as the other one has come.
