@@ -28,7 +28,9 @@ type conn struct {
 	isn        uint32    // of the client's SYN
 	opened     bool      // a SYN of either side was seen
 	reset      bool
-	finished   bool // finished: what still comes is passed over
+	finished   bool // what still comes is passed over
+	live       bool // keys may be logged later than they are needed
+	awaiting   int  // TLS layers that wait for keys
 
 	tls    captures.TLS
 	report Connection
@@ -124,7 +126,7 @@ func (c *conn) addSegment(side int, s *packet.Segment) {
 		}
 	}
 	c.halves[side].addSegment(s)
-	if c.halves[0].ended && c.halves[1].ended {
+	if c.ended() && !c.awaitsKeys() {
 		c.finish()
 	}
 }
@@ -135,6 +137,7 @@ func (c *conn) finish() {
 		return
 	}
 	c.finished = true
+	c.giveUpKeys()
 	if !c.halves[0].based && len(c.halves[0].queue) > 0 && !c.halves[1].based && len(c.halves[1].queue) > 0 {
 		c.guessClientFromBoth()
 	}
@@ -147,6 +150,14 @@ func (c *conn) finish() {
 	}
 	c.completeReport()
 	c.session = nil
+}
+
+// giveUpKeys has TLS no longer wait for keys.
+func (c *conn) giveUpKeys() {
+	if c.live {
+		c.live = false
+		c.session.retryKeys()
+	}
 }
 
 // guessClientFromBoth looks for the side that speaks first as a client does.

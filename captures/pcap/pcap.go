@@ -53,6 +53,8 @@ type Options struct {
 	// Connection is called for each connection when it is over, in the order of
 	// ends. Nil: nobody wants to know.
 	Connection func(Connection)
+	// Live is set if the packets are being recorded. Nil: the file is whole.
+	Live *Live
 }
 
 // Import reads a capture file to its end and stores its exchanges. If r can
@@ -68,6 +70,9 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	im := &importer{options: o, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
 	if im.options.Keys == nil {
 		im.options.Keys = new(KeyLog)
+	}
+	if o.Live != nil {
+		r = &liveReader{ctx: ctx, im: im, from: r}
 	}
 	packets, err := packet.NewReader(r, im.options.Keys.addBlock)
 	if err == nil {
@@ -96,6 +101,9 @@ type importer struct {
 	budget         *budget
 	source         string
 	recordingError error // recording
+
+	ticked  time.Time // a live import's last tick
+	keyLine []byte    // a line of the key log that is not whole
 }
 
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
@@ -112,6 +120,7 @@ func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 		if s != nil {
 			im.segment(s)
 		}
+		im.tickIfDue(t)
 		if im.summary.Packets%sweepEvery == 0 {
 			im.sweep(t)
 			if err := cmp.Or(ctx.Err(), im.options.Store.Err()); err != nil {
@@ -160,7 +169,7 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 	c := &conn{
 		store: im.options.Store, keys: im.options.Keys, budget: im.budget, source: im.source, number: im.summary.Connections,
 		onError: func(err error) { im.recordingError = cmp.Or(im.recordingError, err) },
-		addrs:   key, clientSide: -1, last: t,
+		addrs:   key, clientSide: -1, last: t, live: im.options.Live != nil,
 	}
 	c.report.Started = t
 	c.session = newSession(c, false, 0)

@@ -36,15 +36,18 @@ func TestRawTCP(t *testing.T) {
 		want  []string
 	}{
 		{
-			"server first", []line{{captures.Down, "220 hi\r\n"}, {captures.Up, "EHLO me\r\n"}, {captures.Down, "250 ok\r\n"}, {captures.Up, "QUIT\r\n"}},
+			"server first",
+			[]line{{captures.Down, "220 hi\r\n"}, {captures.Up, "EHLO me\r\n"}, {captures.Down, "250 ok\r\n"}, {captures.Up, "QUIT\r\n"}},
 			[]string{`down 0 "220 hi\r\n"`, `up 1 "EHLO me\r\n"`, `down 2 "250 ok\r\n"`, `up 3 "QUIT\r\n"`},
 		},
 		{
-			"binary", []line{{captures.Up, "\x10\x0c\x00\x04MQTT"}, {captures.Down, "\x20\x02\x00\x00"}},
+			"binary",
+			[]line{{captures.Up, "\x10\x0c\x00\x04MQTT"}, {captures.Down, "\x20\x02\x00\x00"}},
 			[]string{`up 0 "\x10\f\x00\x04MQTT"`, `down 1 " \x02\x00\x00"`},
 		},
 		{
-			"like a request", []line{{captures.Up, "GET key"}, {captures.Up, "\r\n"}, {captures.Down, "VALUE"}},
+			"like a request",
+			[]line{{captures.Up, "GET key"}, {captures.Up, "\r\n"}, {captures.Down, "VALUE"}},
 			[]string{`up 0 "GET key"`, `up 1 "\r\n"`, `down 2 "VALUE"`},
 		},
 		{"only the server", []line{{captures.Down, "hi"}}, []string{`down 0 "hi"`}},

@@ -67,6 +67,9 @@ func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 	}
 	in.append(t, p)
 	s.pump()
+	if s.awaitsKeys() && (s.overLimit(in) || !in.budget.fits(keptForOthers)) {
+		s.conn.giveUpKeys()
+	}
 	if s.overLimit(in) && !s.noWait {
 		s.noWait = true
 		s.pump()
@@ -136,7 +139,7 @@ func (s *session) pump() {
 			break
 		}
 	}
-	if s.inboxes[up].closed && s.inboxes[down].closed {
+	if s.inboxes[up].closed && s.inboxes[down].closed && !s.awaitsKeys() {
 		s.done = true
 		if s.layer != nil {
 			s.layer.close()

@@ -35,11 +35,12 @@ type half struct {
 	queue     []queuedSegment
 	queueCost int64 // cost of ahead
 
-	fin    int64 // offset behind the last byte, once hasFIN
-	hasFIN bool
-	reset  bool // what ends it is a RST
-	ended  bool
-	last   time.Time // no byte is handed on with an earlier time
+	fin     int64 // offset behind the last byte, once hasFIN
+	hasFIN  bool
+	finTime time.Time
+	reset   bool // what ends it is a RST
+	ended   bool
+	last    time.Time // no byte is handed on with an earlier time
 }
 
 // A queuedSegment is a segment that came too early.
@@ -71,7 +72,7 @@ func (h *half) addSegment(s *packet.Segment) {
 	}
 	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
 	if (s.FIN || s.RST) && !h.hasFIN && (s.FIN || h.based) {
-		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.Data)), s.RST
+		h.hasFIN, h.fin, h.reset, h.finTime = true, offset+int64(len(s.Data)), s.RST, s.Time
 	}
 	switch {
 	case len(s.Data) == 0:

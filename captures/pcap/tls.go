@@ -30,6 +30,12 @@ type tlsLayer struct {
 	secrets      *sessionSecrets
 	hello        helloState
 	dirs         [2]tlsDirection
+
+	// awaiting is set while both directions wait for keys that may still be logged.
+	awaiting bool
+
+	// keysNeededAt is where the server's bytes are that need the keys.
+	keysNeededAt int64
 }
 
 // A helloState is what the hellos tell.
@@ -88,7 +94,7 @@ func newTLS(s *session) *tlsLayer {
 // step opens the records of a direction, as far as the other one has come.
 func (l *tlsLayer) step(dir captures.Direction) {
 	in, d := &l.outer.inboxes[dir], &l.dirs[dir]
-	for in.len() >= recordHeader {
+	for in.len() >= recordHeader && !l.awaiting {
 		if d.gap.bytes > 0 && !l.findRecord(dir) {
 			break
 		}
@@ -114,7 +120,7 @@ func (l *tlsLayer) step(dir captures.Direction) {
 		}
 		in.discard(recordHeader + length)
 	}
-	if in.closed {
+	if in.closed && !l.awaiting {
 		if d.gap.bytes > 0 {
 			l.inner.fail(dir, d.gap.why)
 		}
@@ -319,6 +325,57 @@ func (l *tlsLayer) rekey12(dir captures.Direction) error {
 	return nil
 }
 
+// takeKeys begins to use the keys of the session. Without them, it ends both directions,
+// or has them wait if the client may still log the keys.
+func (l *tlsLayer) takeKeys() {
+	c := l.outer.conn
+	err := l.findKeys()
+	if awaiting := err != nil && c.live; awaiting != l.awaiting {
+		l.awaiting = awaiting
+		if awaiting {
+			c.awaiting++
+		} else {
+			c.awaiting--
+		}
+	}
+	switch {
+	case l.awaiting:
+	case err != nil:
+		c.report.NoKey = c.report.NoKey || l.secrets == nil
+		c.addUndecoded(down, l.keysNeededAt, err.Error())
+		l.outer.failBoth(down, err.Error())
+	case l.hello.version == version13:
+		l.enterPhase(down, phaseHandshake)
+		if l.hello.earlyData {
+			l.enterPhase(up, phaseEarly)
+		} else {
+			l.enterPhase(up, phaseHandshake)
+		}
+	}
+}
+
+// retryKeys looks for the keys of TLS layers that wait for them.
+func (s *session) retryKeys() {
+	switch l := s.layer.(type) {
+	case *tlsLayer:
+		if l.awaiting {
+			l.takeKeys()
+			s.pump()
+		}
+		l.inner.retryKeys()
+	case *http1:
+		if l.tunnel != nil {
+			l.tunnel.retryKeys()
+		}
+	}
+}
+
+// awaitsKeys reports whether the session's layer is TLS that waits for keys.
+func (s *session) awaitsKeys() bool {
+	l, ok := s.layer.(*tlsLayer)
+	return ok && l.awaiting
+}
+
 // findKeys asks the key log for the session.
 func (l *tlsLayer) findKeys() error {
 	if l.hello.hasKeys {
@@ -326,7 +383,6 @@ func (l *tlsLayer) findKeys() error {
 	}
 	l.secrets = l.outer.conn.keys.sessions[l.hello.clientRandom]
 	if l.secrets == nil {
-		l.outer.conn.report.NoKey = true
 		return fmt.Errorf("no key for this session (client random %x)", l.hello.clientRandom)
 	}
 	if l.hello.version == version12 && l.secrets.master == nil {

@@ -193,17 +193,8 @@ func (l *tlsLayer) applyServerChoice(id uint16) error {
 	if h.suite = suiteByID(id, h.version); h.suite == nil {
 		return l.fail(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
 	}
-	if err := l.findKeys(); err != nil {
-		return l.fail(err.Error())
-	}
-	if h.version == version13 {
-		l.enterPhase(down, phaseHandshake)
-		if h.earlyData {
-			l.enterPhase(up, phaseEarly)
-		} else {
-			l.enterPhase(up, phaseHandshake)
-		}
-	}
+	l.keysNeededAt = l.outer.inboxes[down].offset
+	l.takeKeys()
 	return nil
 }
 
