@@ -56,10 +56,8 @@ type helloState struct {
 type retryState uint8
 
 const (
-	noRetry retryState = iota
-
 	// retryRequested: the second ClientHello is to come.
-	retryRequested
+	retryRequested retryState = iota + 1
 
 	// retryAnswered: the second ClientHello came.
 	retryAnswered
