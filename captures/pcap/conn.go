@@ -32,6 +32,12 @@ type conn struct {
 	live       bool // keys may be logged later than they are needed
 	awaiting   int  // TLS layers that wait for keys
 
+	// gaveUpKeys is set if TLS no longer waited for keys, though they may still come.
+	gaveUpKeys bool
+
+	// noKeyRandom is the client random of the session without keys.
+	noKeyRandom [32]byte
+
 	tls    captures.TLS
 	report Connection
 }

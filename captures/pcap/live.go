@@ -44,6 +44,10 @@ type Live struct {
 	// KeyLog has the secrets as far as the command has written them. Lines that are added
 	// later are found. Nil: there are none but those of Options.Keys.
 	KeyLog io.Reader
+
+	// Again, if set, opens the packets at their beginning when none will be added any
+	// more. It is called if keys came after too many bytes had waited for them.
+	Again func() (io.Reader, error)
 }
 
 // A liveReader reads a file that grows, and has the importer tick while there is nothing.

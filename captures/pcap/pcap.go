@@ -80,6 +80,9 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 		im.summary.Skipped = packets.Skipped()
 	}
 	im.finishAll()
+	if err == nil && im.recordingError == nil {
+		err = im.importKeyless(ctx)
+	}
 	im.summary.Keys = len(im.options.Keys.sessions)
 	if im.recordingError != nil {
 		err = im.recordingError
@@ -104,6 +107,10 @@ type importer struct {
 
 	ticked  time.Time // a live import's last tick
 	keyLine []byte    // a line of the key log that is not whole
+	keyless []keyless // may be read again
+
+	// only, if set, are the connections that are read, with their numbers.
+	only map[connID]int64
 }
 
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
@@ -177,6 +184,10 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 		c.halves[side].out, c.halves[side].budget = sender{c, side}, im.budget
 	}
 	im.conns[key] = c
+	if im.only != nil {
+		c.number = im.only[connID{key, t}]
+		c.finished = c.number == 0
+	}
 	return c
 }
 
@@ -190,14 +201,20 @@ func (im *importer) finish(c *conn) {
 
 // report reports a connection that is over.
 func (im *importer) report(c *conn) {
-	im.summary.Exchanges += int64(c.report.Exchanges)
-	if len(c.report.Undecoded) > 0 {
+	if !im.keepKeyless(c) {
+		im.countReport(c.report)
+	}
+	c.report = Connection{}
+}
+
+func (im *importer) countReport(r Connection) {
+	im.summary.Exchanges += int64(r.Exchanges)
+	if len(r.Undecoded) > 0 {
 		im.summary.Undecoded++
 	}
 	if im.options.Connection != nil {
-		im.options.Connection(c.report)
+		im.options.Connection(r)
 	}
-	c.report = Connection{}
 }
 
 // sweep ends the connections that were reset a while ago. They are not ended

@@ -68,6 +68,7 @@ func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 	in.append(t, p)
 	s.pump()
 	if s.awaitsKeys() && (s.overLimit(in) || !in.budget.fits(keptForOthers)) {
+		s.conn.gaveUpKeys = true
 		s.conn.giveUpKeys()
 	}
 	if s.overLimit(in) && !s.noWait {

@@ -339,7 +339,7 @@ func (l *tlsLayer) takeKeys() {
 	switch {
 	case l.awaiting:
 	case err != nil:
-		c.report.NoKey = c.report.NoKey || l.secrets == nil
+		c.report.NoKey, c.noKeyRandom = c.report.NoKey || l.secrets == nil, l.hello.clientRandom
 		c.addUndecoded(down, l.keysNeededAt, err.Error())
 		l.outer.failBoth(down, err.Error())
 	case l.hello.version == version13:

@@ -54,7 +54,7 @@ func startPassiveImport(ctx context.Context, a *app.App, f CaptureFlags, o store
 		var printErr error
 		p.summary, p.err = pcap.Import(ctx, from, pcap.Options{
 			Store: p.store, Source: "passive", Connection: func(c pcap.Connection) { printErr = errors.Join(printErr, p.connection(c)) },
-			Live: &pcap.Live{Wait: record.Wait, KeyLog: p.keyLog},
+			Live: &pcap.Live{Wait: record.Wait, KeyLog: p.keyLog, Again: func() (io.Reader, error) { return record.Follow(), nil }},
 		})
 		p.err = errors.Join(p.err, printErr)
 	}()
