@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"unwire/mitm/routes"
 )
 
 // Paths of the control endpoints, for the hook in a launched program.
@@ -116,12 +118,12 @@ func (p *Proxy) serveAnnouncement(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want {\"port\": PORT, \"to\": \"HOST:PORT\"}", http.StatusBadRequest)
 		return
 	}
-	var taken *routeTakenError
-	switch err := p.routes.announce(r.Context(), route.Port, route.To); {
+	var taken *routes.TakenError
+	switch err := p.routes.Announce(r.Context(), route.Port, route.To); {
 	case errors.As(err, &taken):
-		p.log.Warn("a second route is refused", "port", route.Port, "to", taken.to, "refused", route.To)
+		p.log.Warn("a second route is refused", "port", route.Port, "to", taken.To, "refused", route.To)
 		if p.opts.RouteConflict != nil {
-			p.opts.RouteConflict(RouteConflict{Port: route.Port, To: taken.to, Refused: route.To})
+			p.opts.RouteConflict(RouteConflict{Port: route.Port, To: taken.To, Refused: route.To})
 		}
 		http.Error(w, err.Error(), http.StatusConflict)
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,10 +159,10 @@ func sendHead(t *testing.T, addr, method, words string) (int, string) {
 // or had the proxy connect to v.
 func (b *testProxy) unaffected(v *victim) {
 	b.tb.Helper()
-	r := b.proxy.routes
-	r.mu.Lock()
-	routes, listener := len(r.slots), r.listener
-	r.mu.Unlock()
+	b.proxy.redirects.Lock()
+	listener := b.proxy.redirects.listener
+	b.proxy.redirects.Unlock()
+	routes := reflect.ValueOf(b.proxy.routes).Elem().FieldByName("slots").Len()
 	if n := v.n.Load(); n != 0 || routes != 0 || listener != nil {
 		b.tb.Errorf("%d connections, %d routes, listener %v", n, routes, listener)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"unwire/mitm/clientcert"
+	"unwire/mitm/hosts"
 	"unwire/mitm/socks"
 	"unwire/mitm/upstream"
 )
@@ -37,7 +38,7 @@ type dialer struct {
 // calls it.
 func (t target) names() []string {
 	names := []string{t.addr}
-	if t.sni != "" && t.sni != hostOf(t.addr) {
+	if t.sni != "" && t.sni != hosts.Name(t.addr) {
 		names = append(names, withPort(t.sni, portOf(t.addr)))
 	}
 	return names

@@ -57,7 +57,7 @@ func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientCo
 	shown := *r.URL
 	t := targetOf(&shown)
 	t.via = via
-	if p.hosts.recordsHost(withPort(r.URL.Host, portFor(r.URL))) {
+	if p.hosts.RecordsHost(withPort(r.URL.Host, portFor(r.URL))) {
 		p.relay(w, r, t, &shown)
 		return
 	}
@@ -96,7 +96,7 @@ func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
 	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
 		addr = withPort(addr, "443")
-		if p.hosts.recordsHost(addr) || !p.hosts.isDecidedByAddress(addr) {
+		if p.hosts.RecordsHost(addr) || !p.hosts.IsDecidedByAddress(addr) {
 			return hijack, addr
 		}
 		return tunnel, addr

@@ -68,7 +68,7 @@ func (p *Proxy) beginH2(o *origin, connection captures.Exchange) func(method, au
 			host = t.addr
 		}
 		shown, escapedPath := shownURL(t.scheme, host, path)
-		if !p.hosts.recordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
+		if !p.hosts.RecordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
 			return nil
 		}
 		ex := connection

@@ -44,7 +44,7 @@ type exchange struct {
 // that a disk is full must not stop the client.
 func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchange {
 	x := &exchange{proxy: p, ctx: r.Context()}
-	if !p.hosts.recordsRequest(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
+	if !p.hosts.RecordsRequest(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
 		return x
 	}
 	rec, err := p.opts.Store.Begin(captures.Exchange{

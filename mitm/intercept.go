@@ -35,7 +35,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 	case protocolTLS:
 		p.interceptTLS(c, addr)
 	case protocolHTTP:
-		if !p.hosts.recordsHost(addr) {
+		if !p.hosts.RecordsHost(addr) {
 			p.forwardUnread(c, addr)
 			return
 		}
@@ -106,7 +106,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		return
 	}
 	c.target = target{scheme: "https", addr: addr, sni: h.sni, via: c.via}
-	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.recordsHost(addr, name) || !h.speaksHTTP() {
+	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.RecordsHost(addr, name) || !h.speaksHTTP() {
 		p.forwardUnread(c, addr)
 		return
 	}
@@ -178,7 +178,7 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello) 
 
 // serveTo serves a connection that is known to go to an address.
 func (p *Proxy) serveTo(c *clientConn, addr string) {
-	if !p.hosts.recordsHost(addr) && p.hosts.isDecidedByAddress(addr) {
+	if !p.hosts.RecordsHost(addr) && p.hosts.IsDecidedByAddress(addr) {
 		p.forwardUnread(c, addr)
 		return
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/hosts"
+	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
 
@@ -38,16 +40,17 @@ func New(o Options) (*Proxy, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	hosts, err := newHostFilter(o.Only, o.Skip)
-	if err != nil {
-		return nil, err
-	}
+	var vouched func(host string) bool
 	if len(o.CA.Hosts()) > 0 {
-		hosts.vouched = o.CA.VouchesFor
+		vouched = o.CA.VouchesFor
+	}
+	filter, err := hosts.New(o.Only, o.Skip, vouched)
+	if err != nil {
+		return nil, fmt.Errorf("mitm: %w", err)
 	}
 	p := &Proxy{
-		opts: o, log: o.Logger, hosts: hosts,
-		tunnelled: newConnQueue(), routes: newRouteTable(),
+		opts: o, log: o.Logger, hosts: filter,
+		tunnelled: newConnQueue(), routes: routes.New(),
 		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
@@ -119,7 +122,7 @@ func (p *Proxy) stopAdmitting() {
 		go r.Drain()
 	}
 	p.mu.Unlock()
-	p.routes.close()
+	p.closeRedirects()
 }
 
 // drain waits for the exchanges that are running, and then a while for the end of

@@ -44,6 +44,8 @@ import (
 	"unwire/mitm/ca"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
+	"unwire/mitm/hosts"
+	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
 
@@ -121,15 +123,35 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// A RouteConflict is an announcement that was refused, because the connection
+// has a route already.
+type RouteConflict struct {
+	// Port is the local one of the connection's client.
+	Port int
+
+	// To is where the connection goes, host:port.
+	To string
+
+	// Refused is where the refused announcement would send it, host:port.
+	Refused string
+}
+
 // A Proxy records the traffic that passes through it.
 type Proxy struct {
 	opts    Options
 	log     *slog.Logger
-	hosts   hostFilter
+	hosts   hosts.Filter
 	dialer  *dialer
 	origins *originCache
-	routes  *routeTable
+	routes  *routes.Table
 	buffers sync.Pool // of *[chunkSize]byte
+
+	// redirects guards the listener of redirected connections; nil: not opened yet.
+	redirects struct {
+		sync.Mutex
+		listener net.Listener
+		closed   bool
+	}
 
 	// passthrough answers CONNECT and carries what is not recorded.
 	passthrough *goproxy.ProxyHttpServer

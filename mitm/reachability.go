@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"syscall"
 
+	"unwire/mitm/hosts"
 	"unwire/mitm/upstream"
 )
 
@@ -50,7 +51,7 @@ func connectFailureOf(err error) *connectFailure {
 		u := &connectFailure{Code: c.code, Syscall: "connect"}
 		var op *net.OpError
 		if errors.As(err, &op) && op.Addr != nil {
-			u.Address = hostOf(op.Addr.String())
+			u.Address = hosts.Name(op.Addr.String())
 		}
 		return u
 	}

@@ -4,13 +4,12 @@ import "net"
 
 // redirectAddr returns the address of the redirect listener, opening it first.
 func (p *Proxy) redirectAddr() (string, error) {
-	t := p.routes
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
+	p.redirects.Lock()
+	defer p.redirects.Unlock()
+	if p.redirects.closed {
 		return "", net.ErrClosed
 	}
-	if t.listener == nil {
+	if p.redirects.listener == nil {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", err
@@ -19,10 +18,20 @@ func (p *Proxy) redirectAddr() (string, error) {
 			_ = ln.Close()
 			return "", net.ErrClosed
 		}
-		t.listener = ln
+		p.redirects.listener = ln
 		go p.serveRedirected(ln)
 	}
-	return t.listener.Addr().String(), nil
+	return p.redirects.listener.Addr().String(), nil
+}
+
+// closeRedirects ends the redirect listener, and forgets the routes.
+func (p *Proxy) closeRedirects() {
+	p.redirects.Lock()
+	defer p.redirects.Unlock()
+	if p.redirects.closed = true; p.redirects.listener != nil {
+		_ = p.redirects.listener.Close()
+	}
+	p.routes.Close()
 }
 
 func (p *Proxy) serveRedirected(ln net.Listener) {
@@ -46,15 +55,15 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 		(&clientConn{Conn: conn}).reset()
 		return
 	}
-	s, err := p.routes.connectSlot(from.Port)
+	s, err := p.routes.Connect(from.Port)
 	if err != nil {
 		p.log.Warn("a redirected connection is refused", "from", from, "err", err)
 		(&clientConn{Conn: conn}).reset()
 		return
 	}
-	c := p.wrapClient(conn, func() { p.routes.remove(from.Port, s) })
+	c := p.wrapClient(conn, func() { p.routes.Remove(from.Port, s) })
 	go func() {
-		to := p.routes.awaitRoute(s)
+		to := p.routes.Await(s)
 		if to == "" {
 			p.log.Warn("a redirected connection has no route", "from", from)
 			c.reset()

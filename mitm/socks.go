@@ -28,7 +28,7 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 		_ = c.Close()
 		return
 	}
-	if !p.hosts.recordsHost(addr) && p.hosts.isDecidedByAddress(addr) {
+	if !p.hosts.RecordsHost(addr) && p.hosts.IsDecidedByAddress(addr) {
 		p.forwardSOCKS(c, addr)
 		return
 	}

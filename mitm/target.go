@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"unwire/mitm/hosts"
 )
 
 // A target is where a connection's requests go.
@@ -21,7 +23,7 @@ func (t target) host() string {
 	if t.sni != "" {
 		return t.sni
 	}
-	return hostOf(t.addr)
+	return hosts.Name(t.addr)
 }
 
 // targetOf is where the requests for a URL go.
@@ -38,14 +40,6 @@ func sniOf(host string) string {
 		return ""
 	}
 	return host
-}
-
-// hostOf returns the host of host:port, or of a host alone.
-func hostOf(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		return strings.TrimSuffix(host, ".")
-	}
-	return strings.TrimSuffix(strings.Trim(addr, "[]"), ".")
 }
 
 // withPort adds the port that a scheme implies.

@@ -56,11 +56,13 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
 	"mitm/clientcert": {why: "certificates and keys are files, whoever asks for them"},
+	"mitm/hosts":      {why: "patterns of hosts and paths are decided by text, whoever asks"},
+	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
 	"mitm/h2": {

@@ -1,4 +1,10 @@
-package mitm
+// Package hosts decides by host and path what the proxy records. A Filter is made of
+// the user's patterns; package mitm asks it for each connection and each request.
+//
+//	f, err := hosts.New(only, skip, nil)
+//	...
+//	if f.RecordsHost("api.example.com:443") { … }
+package hosts
 
 import (
 	"errors"
@@ -9,9 +15,9 @@ import (
 	"strings"
 )
 
-// A hostFilter says which hosts are recorded; the others are tunnelled as they
+// A Filter says which hosts are recorded; the others are tunnelled as they
 // are. Patterns with a path choose among the requests of a recorded host.
-type hostFilter struct {
+type Filter struct {
 	// only and skip are patterns for hosts; only has the hosts of onlyPaths too.
 	only, skip []string
 
@@ -24,15 +30,20 @@ type hostFilter struct {
 	vouched func(host string) bool
 }
 
-// A pathPattern is a glob for hosts, as it is in hostFilter, and one for paths
+// A pathPattern is a glob for hosts, as it is in Filter, and one for paths
 // whose slashes are marks, which path.Match lets a * span.
 type pathPattern struct{ host, path string }
 
 // slashMark stands for a slash: no URL has it in its path.
 const slashMark = "\x01"
 
-func newHostFilter(only, skip []string) (hostFilter, error) {
-	var f hostFilter
+// New makes a filter of patterns: hosts that are not in only (if it has any) or that are
+// in skip are not recorded, nor is one whose certificate is not accepted, of which vouched
+// reports. Nil vouched accepts all.
+//
+// Errors: a pattern that path.Match does not accept.
+func New(only, skip []string, vouched func(host string) bool) (Filter, error) {
+	f := Filter{vouched: vouched}
 	for _, p := range only {
 		host, pattern := splitPattern(p)
 		f.only = append(f.only, host)
@@ -58,7 +69,7 @@ func newHostFilter(only, skip []string) (hostFilter, error) {
 			err = errors.Join(err, pathErr)
 		}
 		if err != nil {
-			return f, fmt.Errorf("mitm: host pattern %q: %w", p, err)
+			return f, fmt.Errorf("host pattern %q: %w", p, err)
 		}
 	}
 	return f, nil
@@ -76,9 +87,9 @@ func splitPattern(p string) (host string, pattern *pathPattern) {
 	return host, &pathPattern{host, strings.ReplaceAll("/"+rest, "/", slashMark)}
 }
 
-// recordsRequest reports whether a request is recorded, given the names of its host,
-// which recordsHost has accepted.
-func (f hostFilter) recordsRequest(requestPath string, addrs ...string) bool {
+// RecordsRequest reports whether a request is recorded, given the names of its host,
+// which RecordsHost has accepted.
+func (f Filter) RecordsRequest(requestPath string, addrs ...string) bool {
 	if len(f.onlyPaths) == 0 && len(f.skipPaths) == 0 {
 		return true
 	}
@@ -96,10 +107,10 @@ func (f hostFilter) recordsRequest(requestPath string, addrs ...string) bool {
 		slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(f.onlyAll, addr) })
 }
 
-// recordsHost reports whether the traffic of a host is recorded, given all its names,
+// RecordsHost reports whether the traffic of a host is recorded, given all its names,
 // host or host:port. A pattern is compared with the host and
 // with host:port; its * also spans dots.
-func (f hostFilter) recordsHost(addrs ...string) bool {
+func (f Filter) RecordsHost(addrs ...string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(patterns, addr) })
 	}
@@ -108,13 +119,13 @@ func (f hostFilter) recordsHost(addrs ...string) bool {
 
 // isVouched reports whether the CA vouches for a host, given all its names: its
 // certificate is for a name where there is one, else for the IP address.
-func (f hostFilter) isVouched(addrs []string) bool {
+func (f Filter) isVouched(addrs []string) bool {
 	if f.vouched == nil {
 		return true
 	}
 	named, vouched := false, false
 	for _, addr := range addrs {
-		host := hostOf(addr)
+		host := Name(addr)
 		if net.ParseIP(host) == nil {
 			if named = true; !f.vouched(host) {
 				return false
@@ -125,18 +136,18 @@ func (f hostFilter) isVouched(addrs []string) bool {
 	return named || vouched
 }
 
-// isDecidedByAddress reports whether recordsHost needs no server name to be certain: a
+// IsDecidedByAddress reports whether RecordsHost needs no server name to be certain: a
 // connection to an IP address may turn out to be for a host that has a name.
-func (f hostFilter) isDecidedByAddress(addr string) bool {
+func (f Filter) IsDecidedByAddress(addr string) bool {
 	if len(f.only) == 0 && len(f.skip) == 0 && f.vouched == nil {
 		return true
 	}
-	return net.ParseIP(hostOf(addr)) == nil
+	return net.ParseIP(Name(addr)) == nil
 }
 
 func matchHost(patterns []string, addr string) bool {
 	addr = strings.ToLower(addr)
-	host := hostOf(addr)
+	host := Name(addr)
 	for _, p := range patterns {
 		for _, s := range []string{host, addr} {
 			if ok, _ := path.Match(p, s); ok { // the pattern was checked
@@ -145,4 +156,12 @@ func matchHost(patterns []string, addr string) bool {
 		}
 	}
 	return false
+}
+
+// Name returns the host of host:port, or of a host alone.
+func Name(addr string) string {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return strings.TrimSuffix(host, ".")
+	}
+	return strings.TrimSuffix(strings.Trim(addr, "[]"), ".")
 }

@@ -1,55 +1,47 @@
-package mitm
+// Package routes pairs redirected connections with where they go. A Table has a Slot for
+// each: package mitm connects one when a connection comes, and announces where it goes
+// when the hook in the client says so.
+package routes
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 )
 
 const (
-	// routeWait is how long a redirected connection waits for its route, or a
+	// wait is how long a redirected connection waits for its route, or a
 	// route for its connection.
-	routeWait = 5 * time.Second
-	// routeGrace is how long an announcement waits for the connection that had
+	wait = 5 * time.Second
+	// grace is how long an announcement waits for the connection that had
 	// its port before to be closed: the system gives a port to a new connection
 	// as soon as the old one has ended, which is noticed here a little later.
-	routeGrace = time.Second
-	// maxRoutes is how many connections and announcements wait for the other.
-	maxRoutes = 4096
+	grace = time.Second
+	// maxWaiting is how many connections and announcements wait for the other.
+	maxWaiting = 4096
 )
 
-// A RouteConflict is an announcement that was refused, because the connection
-// has a route already.
-type RouteConflict struct {
+var (
+	errFull   = errors.New("too many connections wait for their routes")
+	errClosed = errors.New("the proxy is stopping")
+)
+
+// A TakenError refuses a second route for a connection.
+type TakenError struct {
 	// Port is the local one of the connection's client.
 	Port int
 
 	// To is where the connection goes, host:port.
 	To string
-
-	// Refused is where the refused announcement would send it, host:port.
-	Refused string
 }
 
-var (
-	errRoutesFull   = errors.New("too many connections wait for their routes")
-	errRoutesClosed = errors.New("the proxy is stopping")
-)
-
-// A routeTakenError refuses a second route for a connection.
-type routeTakenError struct {
-	port int
-	to   string
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("the connection from port %d has a route already", e.Port)
 }
 
-func (e *routeTakenError) Error() string {
-	return fmt.Sprintf("the connection from port %d has a route already", e.port)
-}
-
-// A routeTable pairs connections that a hook redirected with the addresses that
+// A Table pairs connections that a hook redirected with the addresses that
 // they were meant for. The hook names a connection by its local port, as soon
 // as it is connected; what comes first, the connection or its route, waits for
 // the other. The first route of a connection counts; it keeps others out until
@@ -58,20 +50,19 @@ func (e *routeTakenError) Error() string {
 // Limits: 4,096 connections and routes that wait for the other, 5 s each.
 //
 // Source: RESEARCH.md#node-hook
-type routeTable struct {
-	mu       sync.Mutex
-	listener net.Listener
-	closed   bool
+type Table struct {
+	mu     sync.Mutex
+	closed bool
 
 	// slots are by the client's port; waiting of them lack the connection or the
 	// route.
-	slots   map[int]*routeSlot
+	slots   map[int]*Slot
 	waiting int
 }
 
-// A routeSlot is where a connection and its route meet. Its fields are guarded
+// A Slot is where a connection and its route meet. Its fields are guarded
 // by the table's mutex.
-type routeSlot struct {
+type Slot struct {
 	// to is where the connection goes; "": not announced yet. announced is closed
 	// when it is set.
 	to        string
@@ -87,33 +78,33 @@ type routeSlot struct {
 	expiry *time.Timer
 }
 
-func newRouteTable() *routeTable {
-	return &routeTable{slots: make(map[int]*routeSlot)}
+func New() *Table {
+	return &Table{slots: make(map[int]*Slot)}
 }
 
 // addSlot adds a slot for a port. t.mu is held.
 //
-// Errors: errRoutesFull; errRoutesClosed.
-func (t *routeTable) addSlot(port int) (*routeSlot, error) {
+// Errors: errFull; errClosed.
+func (t *Table) addSlot(port int) (*Slot, error) {
 	switch {
 	case t.closed:
-		return nil, errRoutesClosed
-	case t.waiting >= maxRoutes:
-		return nil, errRoutesFull
+		return nil, errClosed
+	case t.waiting >= maxWaiting:
+		return nil, errFull
 	}
-	s := &routeSlot{announced: make(chan struct{}), removed: make(chan struct{})}
-	s.expiry = time.AfterFunc(routeWait, func() { t.expire(port, s) })
+	s := &Slot{announced: make(chan struct{}), removed: make(chan struct{})}
+	s.expiry = time.AfterFunc(wait, func() { t.expire(port, s) })
 	t.slots[port] = s
 	t.waiting++
 	return s, nil
 }
 
 // complete reports whether a slot has both the connection and its route.
-func (s *routeSlot) complete() bool { return s.connected && s.to != "" }
+func (s *Slot) complete() bool { return s.connected && s.to != "" }
 
 // stopExpiryIfComplete stops the expiry of a slot that has both the connection and its
 // route. t.mu is held.
-func (t *routeTable) stopExpiryIfComplete(s *routeSlot) {
+func (t *Table) stopExpiryIfComplete(s *Slot) {
 	if s.complete() {
 		s.expiry.Stop()
 		t.waiting--
@@ -121,7 +112,7 @@ func (t *routeTable) stopExpiryIfComplete(s *routeSlot) {
 }
 
 // expire removes a slot in which the one has waited for the other for too long.
-func (t *routeTable) expire(port int, s *routeSlot) {
+func (t *Table) expire(port int, s *Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !s.complete() {
@@ -129,14 +120,15 @@ func (t *routeTable) expire(port int, s *routeSlot) {
 	}
 }
 
-func (t *routeTable) remove(port int, s *routeSlot) {
+// Remove forgets a slot, whose connection was closed.
+func (t *Table) Remove(port int, s *Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.removeLocked(port, s)
 }
 
-// removeLocked is remove where t.mu is held.
-func (t *routeTable) removeLocked(port int, s *routeSlot) {
+// removeLocked is Remove where t.mu is held.
+func (t *Table) removeLocked(port int, s *Slot) {
 	if t.slots[port] != s {
 		return
 	}
@@ -148,13 +140,13 @@ func (t *routeTable) removeLocked(port int, s *routeSlot) {
 	close(s.removed)
 }
 
-// announce takes the route of the connection from a port.
+// Announce takes the route of the connection from a port.
 //
-// Errors: *routeTakenError if it has one already; errRoutesFull;
-// errRoutesClosed; that of ctx.
-func (t *routeTable) announce(ctx context.Context, port int, to string) error {
-	grace := time.NewTimer(routeGrace)
-	defer grace.Stop()
+// Errors: *TakenError if it has one already; errFull;
+// errClosed; that of ctx.
+func (t *Table) Announce(ctx context.Context, port int, to string) error {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
 	for {
 		taken, ended, err := t.tryAnnounce(port, to)
 		if taken == nil || err != nil {
@@ -165,7 +157,7 @@ func (t *routeTable) announce(ctx context.Context, port int, to string) error {
 		}
 		select {
 		case <-ended:
-		case <-grace.C:
+		case <-timer.C:
 			return taken
 		case <-ctx.Done():
 			return ctx.Err()
@@ -173,9 +165,9 @@ func (t *routeTable) announce(ctx context.Context, port int, to string) error {
 	}
 }
 
-// tryAnnounce is announce without waiting. ended is closed when the connection
+// tryAnnounce is Announce without waiting. ended is closed when the connection
 // that has the route has ended; nil if that has not come yet.
-func (t *routeTable) tryAnnounce(port int, to string) (taken *routeTakenError, ended <-chan struct{}, err error) {
+func (t *Table) tryAnnounce(port int, to string) (taken *TakenError, ended <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.slots[port]
@@ -193,12 +185,12 @@ func (t *routeTable) tryAnnounce(port int, to string) (taken *routeTakenError, e
 	if s.connected {
 		ended = s.removed
 	}
-	return &routeTakenError{port, s.to}, ended, nil
+	return &TakenError{port, s.to}, ended, nil
 }
 
-// connectSlot returns the slot of a new connection from a port. A connection that
+// Connect returns the slot of a new connection from a port. A connection that
 // had the port before has ended.
-func (t *routeTable) connectSlot(port int) (s *routeSlot, err error) {
+func (t *Table) Connect(port int) (s *Slot, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s = t.slots[port]
@@ -216,9 +208,9 @@ func (t *routeTable) connectSlot(port int) (s *routeSlot, err error) {
 	return s, nil
 }
 
-// awaitRoute returns where the connection of a slot is to go, "" if no route was
+// Await returns where the connection of a slot is to go, "" if no route was
 // announced in time.
-func (t *routeTable) awaitRoute(s *routeSlot) string {
+func (t *Table) Await(s *Slot) string {
 	select {
 	case <-s.announced:
 	case <-s.removed:
@@ -228,16 +220,14 @@ func (t *routeTable) awaitRoute(s *routeSlot) string {
 	return s.to
 }
 
-func (t *routeTable) close() {
+// Close forgets all slots; there are no more after it.
+func (t *Table) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return
 	}
 	t.closed = true
-	if t.listener != nil {
-		_ = t.listener.Close()
-	}
 	for port, s := range t.slots {
 		t.removeLocked(port, s)
 	}
