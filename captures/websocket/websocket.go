@@ -8,7 +8,7 @@
 // server accepts, the recorder ends the exchange of the handshake and begins a second one,
 // of transport websocket. A tap has a reader for each direction, which takes the frames
 // apart, unmasks and inflates them (RFC 7692), and records each message, or a part of a
-// long one, as a chunk. Package mitm is its user; the bytes that pass are not its matter.
+// long one, as a chunk. Packages mitm and captures/pcap use it; the bytes that pass are not its matter.
 //
 // Where the frames of a direction make no sense, or inflate to too much, the tap parses no
 // further: the bytes of that direction are recorded as they are from there on, in a third
