@@ -9,7 +9,13 @@ import (
 	"unwire/captures/pcap/packet"
 )
 
-const maxRemarks = 32 // of a connection
+const (
+	maxRemarks = 32 // of a connection
+
+	// maxGapWait is how long bytes behind a missing segment wait for it. Packets of one
+	// machine come in order, so a missing one will not come.
+	maxGapWait = 700 * time.Millisecond
+)
 
 // A conn is a TCP connection.
 type conn struct {
@@ -191,4 +197,27 @@ func (c *conn) completeReport() {
 	r.Number = c.number
 	r.Client, r.Server = c.client().String(), c.server().String()
 	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
+}
+
+// ended reports whether both sides have closed the connection.
+func (c *conn) ended() bool { return c.halves[0].ended && c.halves[1].ended }
+
+// awaitsKeys reports whether TLS waits for keys that may still be logged.
+func (c *conn) awaitsKeys() bool { return c.live && c.awaiting > 0 }
+
+// tick gives up what the connection has waited for too long.
+func (c *conn) tick(passed time.Time) {
+	for side := range c.halves {
+		h := &c.halves[side]
+		for len(h.queue) > 0 && !h.ended && passed.Sub(h.queue[0].t) > maxGapWait {
+			h.skipGap(passed)
+		}
+		if len(h.queue) == 0 && h.hasFIN && passed.Sub(h.finTime) > maxGapWait {
+			h.flush(passed)
+		}
+	}
+	if c.awaiting > 0 {
+		c.session.retryKeys()
+	}
+	c.session.tick(passed)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/websocket"
 	"unwire/decode/envelope"
 )
 
@@ -36,7 +37,7 @@ func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	ex.Client, ex.Server = c.client().String(), c.server().String()
 	ex.TLS, ex.Source = c.tls, c.source
 	x := &exchange{started: ex.Started, method: ex.Method}
-	rec, err := c.store.Begin(ex)
+	rec, err := websocket.NewRecorder(c.store).Begin(ex)
 	if err != nil {
 		c.onError(err)
 		return x
@@ -46,9 +47,9 @@ func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	return x
 }
 
-func (x *exchange) setResponse(status int, h captures.Headers) {
+func (x *exchange) setResponse(t time.Time, status int, h captures.Headers) {
 	if x.recording != nil {
-		x.recording.Response(status, h)
+		websocket.ResponseAt(x.recording, t.Sub(x.started), status, h)
 	}
 }
 

@@ -31,9 +31,6 @@ const (
 	// the idlest quarter ends.
 	maxConns = 4096
 
-	// maxBuffered limits the bytes that are kept in all connections.
-	maxBuffered = 64 << 20
-
 	// sweepEvery is how many packets are read between searches for connections that
 	// are over.
 	sweepEvery = 4096

@@ -18,6 +18,14 @@ const (
 
 	// maxNesting limits the tunnels within a connection.
 	maxNesting = 2
+
+	// maxSniffWait is how long a connection's first bytes wait for more that tell what is
+	// spoken, such as the client's if the server speaks first.
+	maxSniffWait = 500 * time.Millisecond
+
+	// maxTurnWait is how long an answer waits for its request, and a reset stream for
+	// what the other side sent before it saw the reset.
+	maxTurnWait = 700 * time.Millisecond
 )
 
 // up and down are indices of the two directions, as captures numbers them.
@@ -317,4 +325,45 @@ func (s *session) scheme() string {
 		return "https"
 	}
 	return "http"
+}
+
+// A ticker is a layer for which it matters that time passes.
+type ticker interface {
+	tick(passed time.Time)
+}
+
+// tick chooses a layer although more might come, takes answers without requests, and
+// lets the layer do the like.
+func (s *session) tick(passed time.Time) {
+	switch {
+	case s.done:
+	case s.layer == nil:
+		if s.waitsSince(up, passed, maxSniffWait) || s.waitsSince(down, passed, maxSniffWait) {
+			s.sniffNow = true
+			s.pump()
+			s.sniffNow = false
+		}
+	case !s.isTLS() && s.waitsSince(down, passed, maxTurnWait):
+		s.forceStep[down] = true
+		s.pump()
+		s.forceStep[down] = false
+	}
+	if l, ok := s.layer.(ticker); ok {
+		l.tick(passed)
+	}
+}
+
+// waitsSince reports whether bytes of a direction have waited for d.
+func (s *session) waitsSince(dir captures.Direction, passed time.Time, d time.Duration) bool {
+	in := &s.inboxes[dir]
+	if in.len() == 0 {
+		return false
+	}
+	t, _ := in.firstRun(1)
+	return passed.Sub(t) > d
+}
+
+func (s *session) isTLS() bool {
+	_, ok := s.layer.(*tlsLayer)
+	return ok
 }

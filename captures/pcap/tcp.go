@@ -14,6 +14,13 @@ const (
 
 	// segmentCost is what a queued segment counts for in addition to its bytes.
 	segmentCost = 128
+
+	// maxBuffered limits the bytes that are kept in all connections.
+	maxBuffered = 64 << 20
+
+	// keptForOthers is the share of the budget that connections without keys leave alone,
+	// in bytes.
+	keptForOthers = maxBuffered / 2
 )
 
 // A gap is a run of bytes of one direction that the capture does not have.

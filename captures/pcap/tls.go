@@ -140,7 +140,8 @@ func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
 		return !l.hello.sawClient || l.hello.retry == retryRequested
 	}
 	if l.hello.retry == retryRequested {
-		return false // the second ClientHello is behind a CCS, and rejected early data
+		// The second ClientHello is behind a CCS, and rejected early data.
+		return false
 	}
 	return !l.hello.sawServer && (kind == recordCCS || kind == recordData)
 }
@@ -392,3 +393,5 @@ func (l *tlsLayer) findKeys() error {
 	l.hello.hasKeys = true
 	return nil
 }
+
+func (l *tlsLayer) tick(passed time.Time) { l.inner.tick(passed) }

@@ -68,13 +68,17 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 		a.Say("unwire: %s recording of packets has stopped: %v", a.Err.Red("error:"), failed)
 	}
 	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.Size), capturetext.LostPackets(count))
-	importErr := imported.finish(record)
-	if err := errors.Join(importErr, keepPacketsOf(a, f.packets, record, keys)); err != nil {
+	if err := errors.Join(imported.finish(record), keepPacketsOf(a, f.packets, record, keys)); err != nil {
 		return err
 	}
 	if err := imported.report(ctx, launch.Inspect(argv[0])); err != nil {
 		return err
 	}
+	return passiveStatus(code, failed)
+}
+
+// passiveStatus is the command's status, or that of a recording that has stopped.
+func passiveStatus(code int, failed error) error {
 	switch {
 	case code != 0:
 		return app.Fail(code, nil, "")
