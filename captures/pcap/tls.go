@@ -178,8 +178,19 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 			return l.missingHandshake()
 		}
 		l.inner.feed(dir, t, body)
+	case recordAlert:
+		l.readAlert(dir, t, body)
 	}
 	return nil
+}
+
+// readAlert ends a direction that says so: a reset of the connection may follow, which
+// loses nothing then.
+func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
+	const closeNotify = 0 // behind the level
+	if len(body) == 2 && body[1] == closeNotify {
+		l.inner.end(dir, ending{t: t})
+	}
 }
 
 func (l *tlsLayer) missingHandshake() error {
@@ -214,6 +225,8 @@ func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time)
 			return fmt.Errorf("TLS data within the handshake")
 		}
 		l.inner.feed(dir, t, body)
+	case recordAlert:
+		l.readAlert(dir, t, body)
 	}
 	return nil
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -292,4 +296,86 @@ func readTicks(t *testing.T, file string) (log tickLog) {
 		}
 	}
 	return log
+}
+
+// mailServer speaks SMTP as far as curl needs it, which is first spoken to.
+func mailServer(t *testing.T, ln net.Listener) string {
+	t.Helper()
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(time.Minute))
+				_, _ = io.WriteString(c, "220 mail\r\n")
+				for lines := bufio.NewScanner(c); lines.Scan(); {
+					answer := "250 ok\r\n"
+					if strings.HasPrefix(lines.Text(), "QUIT") {
+						answer = "221 bye\r\n"
+					}
+					_, _ = io.WriteString(c, answer)
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// TestPassiveKinds records real clients whose servers ask for another hello, and whose
+// protocol is not HTTP.
+func TestPassiveKinds(t *testing.T) {
+	curl := need.Curl(t, "HTTP2", "OpenSSL")
+	s := newSecretRun(t)
+	retrying := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	retrying.EnableHTTP2 = true
+	retrying.TLS = &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}}
+	retrying.StartTLS()
+	defer retrying.Close()
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: retrying.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mail, mails := mailServer(t, plain), mailServer(t, secure)
+	script := fmt.Sprintf("%[1]s -sSk --http2 %[2]s/two && %[1]s -sSk --http1.1 %[2]s/one && %[1]s -sS smtp://%[3]s -X NOOP && %[1]s -sSk smtps://%[4]s -X NOOP",
+		curl, retrying.URL, mail, mails)
+	out, err := s.command("capture", "-o", "kinds.uwc", "--passive", "--", "sh", "-c", script).CombinedOutput()
+	if err != nil {
+		skipWithoutNamespaces(t, string(out))
+		t.Fatalf("%v: %s", err, out)
+	}
+	c, err := store.Open(filepath.Join(s.work, "kinds.uwc"), store.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var got []string
+	for ex, err := range c.Exchanges(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := ""
+		for chunk, err := range c.Chunks(t.Context(), ex.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			first = fmt.Sprintf("%s %q", chunk.Dir, chunk.Data)
+			break
+		}
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", ex.Method, ex.URL, ex.HTTP, ex.Outcome, first)))
+	}
+	want := []string{
+		"GET " + retrying.URL + `/two 2 complete down "hello"`, "GET " + retrying.URL + `/one 1.1 complete down "hello"`,
+		"tcp://" + mail + `  complete down "220 mail\r\n"`, "tls://" + mails + `  complete down "220 mail\r\n"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q\n%s", got, want, out)
+	}
 }

@@ -126,9 +126,6 @@ func (p *passiveImport) report(ctx context.Context, on launch.Runtime) error {
 			a.Say("unwire: %s%s: %s", c.Server, name, problem)
 		}
 	}
-	if n := p.summary.QUIC; n > 0 && !f.json {
-		a.Say("unwire: %s of QUIC (HTTP/3) passed and are not decoded", app.Counted(n, "datagram"))
-	}
 	n, err := sayEnded(ctx, a, f, []string{f.Out}, "")
 	if err != nil {
 		return err
