@@ -1,17 +1,20 @@
 // Package pcap turns packet captures (pcap and pcapng) into exchanges: it puts
-// TCP streams together, opens TLS with the keys of a key log, and reads HTTP/1
-// and HTTP/2 off them.
+// TCP streams together, opens TLS with the keys of a key log, and reads HTTP/1,
+// HTTP/2 and WebSockets off them. What is not HTTP is recorded as bytes.
 //
 // What it cannot read it lists, connection by connection, with the reason and
 // the place. What came before that place is kept.
 //
 // Package packet takes TCP segments out of the file. A connection puts the segments
 // of each half into order; bytes wait in an inbox. A session chooses a layer by the
-// first bytes: TLS (handshake, records, key log, cipher suites), HTTP/1 or HTTP/2,
+// first bytes: TLS (handshake, records, key log, cipher suites), HTTP/1, HTTP/2 or raw,
 // and the content of a layer is a session again. Behind a gap in the bytes, TLS goes
 // on at the next record, HTTP/2 at the next frame, HTTP/1 where a length allows it. A
 // layer feeds each exchange to the store. The report of a connection lists its gaps
 // and what was not decoded.
+//
+// With Options.Live the packets are still being recorded: bytes wait for keys that are
+// logged later, and what has waited too long for something else goes on without it.
 package pcap
 
 import (
