@@ -239,7 +239,7 @@ func killAtRandom(t *testing.T, server *httptest.Server) (lost, lostAfterRecover
 	}()
 	file := filepath.Join(s.work, "live.uwc")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if len(readTicks(t, file).delays) > 0 {
+		if len(readTicks(t, file).next) == 3 {
 			break
 		}
 		if time.Now().After(deadline) {
