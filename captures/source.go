@@ -89,6 +89,10 @@ type Recording interface {
 	// Connection records what is known of the connection to the server.
 	Connection(t TLS, server string)
 
+	// Process records the program that made the connection, for one that is found out
+	// after Begin.
+	Process(p Process)
+
 	// End records how the exchange ended, and why if it failed. Only the
 	// first call counts.
 	End(o Outcome, errText string)

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+
+	"unwire/mitm/process"
 )
 
 // chunkSize is how much of a body is read and recorded at once, in bytes.
@@ -19,6 +21,9 @@ type clientConn struct {
 	net.Conn
 	peeked []byte
 	target target
+
+	// recorder records the connection's exchanges, with the client's program.
+	recorder *process.Recorder
 
 	// via names the instances of unwire that the connection has passed, if it came
 	// through one.

@@ -37,7 +37,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 
 	r := h2.New(h2.Config{
 		Client: conn, Server: server, Origin: origin,
-		Begin: p.beginH2(o, captures.Exchange{
+		Begin: p.beginH2(c, o, captures.Exchange{
 			HTTP:   "2",
 			Client: c.RemoteAddr().String(),
 			Server: server.RemoteAddr().String(),
@@ -59,7 +59,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 // beginH2 returns the function that starts the recording of a request to an origin,
 // if it is to be recorded and can be. All exchanges of a connection have the fields
 // of connection in common.
-func (p *Proxy) beginH2(o *origin, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
+func (p *Proxy) beginH2(c *clientConn, o *origin, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
 	t := o.target
 	return func(method, authority, path string, header captures.Headers) captures.Recording {
 		o.gotRequest.Store(true)
@@ -73,7 +73,7 @@ func (p *Proxy) beginH2(o *origin, connection captures.Exchange) func(method, au
 		}
 		ex := connection
 		ex.Method, ex.URL, ex.RequestHeaders, ex.Started = method, shown, header, time.Now()
-		rec, err := p.opts.Store.Begin(ex)
+		rec, err := c.recorder.Begin(ex)
 		if err != nil {
 			p.log.Error("passes unrecorded", "host", host, "err", err)
 			return nil

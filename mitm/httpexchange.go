@@ -47,7 +47,7 @@ func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchan
 	if !p.hosts.RecordsRequest(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
 		return x
 	}
-	rec, err := p.opts.Store.Begin(captures.Exchange{
+	rec, err := r.Context().Value(clientKey{}).(*clientConn).recorder.Begin(captures.Exchange{
 		Method:         r.Method,
 		URL:            shown.String(),
 		HTTP:           httpVersion(r.ProtoMajor, r.ProtoMinor),

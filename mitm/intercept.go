@@ -2,6 +2,7 @@ package mitm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/hosts"
+	"unwire/mitm/refusal"
 )
 
 // silentClientDelay is how long a client may send nothing before the server is
@@ -110,40 +113,61 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		p.forwardUnread(c, addr)
 		return
 	}
-	conn, err := p.handshakeRecorded(ctx, c, h)
+	p.serveTLS(ctx, c, h, c.target.host())
+}
+
+// interceptReverse serves a client that speaks TLS to a listener in front of an origin.
+func (p *Proxy) interceptReverse(c *clientConn) {
+	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
+	defer cancel()
+	h, err := c.readHello(ctx)
 	if err != nil {
-		p.log.Warn("client refused the connection", "addr", addr, "sni", h.sni, "err", err)
+		p.log.Warn("no TLS after all", "origin", c.origin.Host, "err", err)
+		_ = c.Close()
+		return
+	}
+	c.target = targetOf(c.origin)
+	p.serveTLS(ctx, c, h, cmp.Or(h.sni, hosts.Name(c.LocalAddr().String())))
+}
+
+// serveTLS ends the TLS of a client that takes the proxy for the server of a name, and
+// serves its requests to c.target.
+func (p *Proxy) serveTLS(ctx context.Context, c *clientConn, h clientHello, name string) {
+	conn, err := p.handshakeRecorded(ctx, c, h, name)
+	if err != nil {
+		p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", h.sni, "err", err)
 		_ = c.Close()
 		return
 	}
 	p.watchForRefusal(c)
 	if conn.ConnectionState().NegotiatedProtocol == protoH2 {
-		p.interceptH2(c, conn, c.target, nil)
+		p.interceptH2(c, conn, c.target, c.origin)
 		return
 	}
 	p.tunnelled.push(conn)
 }
 
 // handshakeRecorded is terminateTLS, and records that the client refused.
-func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHello) (*tls.Conn, error) {
+func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHello, name string) (*tls.Conn, error) {
 	if !p.admitExchange() {
 		// It is the proxy that hangs up.
-		return p.terminateTLS(ctx, c, h)
+		return p.terminateTLS(ctx, c, h, name)
 	}
 	// Shutdown waits for a refusal that is on its way.
 	defer p.releaseExchange()
 
-	conn, err := p.terminateTLS(ctx, c, h)
+	conn, err := p.terminateTLS(ctx, c, h, name)
 	if err != nil {
-		p.recordRefusal(c, refusalText(err, p.opts.CA.CertFile))
+		text, refused := refusal.Describe(err, p.opts.CA.CertFile)
+		p.recordRefusal(c, text, refused)
 	}
 	return conn, err
 }
 
-// terminateTLS ends the client's TLS here, with a certificate for the name that it
-// asked for and the protocol that the server picks from its offer.
-func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello) (*tls.Conn, error) {
-	leaf, err := p.opts.CA.Leaf(c.target.host())
+// terminateTLS ends the client's TLS here, with a certificate for a name and the protocol
+// that the server picks from the client's offer.
+func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello, name string) (*tls.Conn, error) {
+	leaf, err := p.opts.CA.Leaf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +179,9 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello) 
 
 		DynamicRecordSizingDisabled: true,
 	}
-	if offer := h.offer(); len(offer) > 0 {
+	if !h.speaksHTTP() {
+		cfg.NextProtos = []string{noProtocol}
+	} else if offer := h.offer(); len(offer) > 0 {
 		pick, err := p.origins.get(c.target).negotiate(ctx, offer)
 		var remote *net.OpError
 		switch {

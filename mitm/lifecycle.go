@@ -13,8 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"unwire/mitm/access"
 	"unwire/mitm/h2"
 	"unwire/mitm/hosts"
+	"unwire/mitm/process"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
@@ -49,10 +51,13 @@ func New(o Options) (*Proxy, error) {
 		return nil, fmt.Errorf("mitm: %w", err)
 	}
 	p := &Proxy{
-		opts: o, log: o.Logger, hosts: filter,
+		processes: process.NewFinder(),
+		opts:      o, log: o.Logger, hosts: filter,
 		tunnelled: newConnQueue(), routes: routes.New(),
 		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
+	p.guard = &access.Guard{Finder: p.processes, Share: o.Share, Refused: o.RefusedUser}
+	p.refusals.Report = o.CertificateRefused
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	p.dialer = &dialer{
@@ -102,6 +107,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	}
 
 	p.closeConnections()
+	p.processes.Close()
 	return cut
 }
 

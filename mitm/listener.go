@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"unwire/mitm/access"
 	"unwire/mitm/h2"
 	"unwire/mitm/socks"
 )
@@ -96,15 +97,24 @@ func (e *sniffingListener) run(p *Proxy) {
 		c := p.wrapClient(conn, nil)
 		c.origin, c.allowsControl = e.origin, e.allowsControl
 		go func() {
+			denied := p.guard.Deny(conn)
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
 			if err := c.readMore(maxRequestLine); err != nil {
 				_ = c.Close()
+				return
+			}
+			if denied != "" {
+				access.Refuse(c, c.peeked, denied)
 				return
 			}
 			prefaced := e.origin != nil && c.hasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
 			if c.peeked[0] == socks.Version {
 				p.serveSOCKS(c)
+				return
+			}
+			if e.origin != nil && c.peeked[0] == recordTypeTLS {
+				p.interceptReverse(c)
 				return
 			}
 			if prefaced {

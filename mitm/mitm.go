@@ -41,10 +41,13 @@ import (
 	"github.com/elazarl/goproxy"
 
 	"unwire/captures"
+	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/h2"
 	"unwire/mitm/hosts"
+	"unwire/mitm/process"
+	"unwire/mitm/refusal"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
 )
@@ -88,8 +91,8 @@ type Options struct {
 	ClientCertificates *clientcert.Certificates
 
 	// Reverse makes the listener a server in front of this origin, for clients
-	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2 in clear, and
-	// works as a proxy too.
+	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2, in clear and in
+	// TLS, and works as a proxy too.
 	Reverse *url.URL
 
 	// Source is that of the recorded exchanges; "" means "proxy".
@@ -101,6 +104,17 @@ type Options struct {
 	// of a host that are left out by their path alone are decrypted, to know
 	// it, and pass unrecorded.
 	Only, Skip []string
+
+	// Share admits other users of this machine to the listeners of Serve and
+	// ServeReverse. RefusedUser, if set, is called for the first one of each who is not
+	// admitted.
+	Share       bool
+	RefusedUser func(access.User)
+
+	// CertificateRefused, if set, is called for the first connection of a program to a
+	// server for which it does not accept the proxy's certificate. The exchange is
+	// recorded as failed.
+	CertificateRefused func(refusal.Refusal)
 
 	// ControlToken is the secret that requests for the control endpoints carry,
 	// by which a launched program's hook redirects its connections: 16 bytes or
@@ -146,6 +160,10 @@ type Proxy struct {
 	routes  *routes.Table
 	buffers sync.Pool // of *[chunkSize]byte
 
+	// processes finds the programs of the clients.
+	processes *process.Finder
+	guard     *access.Guard
+	refusals  refusal.Log
 	// redirects guards the listener of redirected connections; nil: not opened yet.
 	redirects struct {
 		sync.Mutex
@@ -277,7 +295,7 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 // wrapClient wraps a client's connection, which Shutdown closes. released, unless it
 // is nil, is called when the connection is closed.
 func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: conn}
+	c := &clientConn{Conn: conn, recorder: p.processes.Recorder(conn, p.opts.Store)}
 	untrack := p.track(c)
 	c.onClose = func() {
 		untrack()

@@ -26,8 +26,12 @@ const (
 	handshakeTimeout  = 15 * time.Second
 	idleConnTimeout   = 90 * time.Second
 	unusedConnTimeout = 5 * time.Second
-	maxIdlePerOrigin  = 256
-	maxOrigins        = 512
+
+	// clearTimeout is how long a server without TLS has to answer to HTTP/2.
+	clearTimeout = 2 * time.Second
+
+	maxIdlePerOrigin = 256
+	maxOrigins       = 512
 
 	protoH2 = "h2"
 	protoH1 = "http/1.1"
@@ -145,7 +149,8 @@ func (o *origin) roundTrip(r *http.Request, mayRepeat bool) (*http.Response, err
 }
 
 // negotiate returns the protocol that the server picks from an offer, "" for none.
-// The server is asked once for each offer, and the connection is kept a while.
+// The server is asked once for each offer, and the connection is kept a while. One
+// without TLS picks HTTP/2 if that is offered alone, or if it answers to it.
 func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) {
 	key := strings.Join(offer, ",")
 	o.mu.Lock()
@@ -156,6 +161,9 @@ func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) 
 	}
 	answer, err, _ := o.negotiations.Do(key, func() (any, error) {
 		// Others wait for this answer, so it does not end with one of them.
+		if o.target.scheme == "http" {
+			return o.negotiateClear(context.WithoutCancel(ctx), offer)
+		}
 		conn, err := o.handshake(context.WithoutCancel(ctx), offer)
 		if err != nil {
 			return "", err
@@ -168,6 +176,26 @@ func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) 
 		return pick, nil
 	})
 	return answer.(string), err
+}
+
+// negotiateClear is negotiate for a server without TLS.
+func (o *origin) negotiateClear(ctx context.Context, offer []string) (string, error) {
+	pick := offer[0]
+	if slices.Contains(offer, protoH2) && len(offer) > 1 {
+		raw, err := o.dialer.dial(ctx, o.target)
+		if err != nil {
+			return "", err
+		}
+		pick = protoH1
+		if h2.Answers(raw, clearTimeout) {
+			pick = protoH2
+		}
+		_ = raw.Close()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.negotiated[strings.Join(offer, ",")] = pick
+	return pick, nil
 }
 
 // hasNegotiated reports whether the server has picked a protocol from any offer.

@@ -1,25 +1,13 @@
 package mitm
 
 import (
-	"crypto/tls"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/refusal"
 )
-
-// CertificateRefused begins the error text of an exchange that stands for a
-// connection whose client did not accept the proxy's certificate.
-const CertificateRefused = "the client refused the certificate"
-
-// Source: RFC 8446, section 6.2
-const alertBadRecordMAC tls.AlertError = 20
 
 const (
 	// refusalWindow is how soon after the handshake a client that does not accept
@@ -31,30 +19,6 @@ const (
 
 	maxPendingRefusals = 1000
 )
-
-// refusalText words how TLS with a client failed.
-func refusalText(err error, certFile string) string {
-	if isRefusal(err) {
-		return fmt.Sprintf("%s: %v: it may not trust %s, or expect one certain certificate", CertificateRefused, err, certFile)
-	}
-	return fmt.Sprintf("TLS with the client failed: %v", err)
-}
-
-// isRefusal reports whether a handshake failed because the client ended it: by an
-// alert, by hanging up, or by an alert that OpenSSL sends in clear where TLS 1.3
-// has keys already, which reads as a record that was tampered with.
-func isRefusal(err error) bool {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Err != nil {
-		switch op.Op {
-		case "remote error":
-			return true
-		case "local error":
-			return op.Err.Error() == alertBadRecordMAC.Error()
-		}
-	}
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
-}
 
 // watchForRefusal looks for clients that finish the handshake, check the certificate
 // then, and hang up without having sent anything. An idle connection that was never
@@ -69,7 +33,7 @@ func (p *Proxy) watchForRefusal(c *clientConn) {
 		decide := sync.OnceFunc(func() {
 			if !o.gotRequest.Load() && p.admitExchange() {
 				defer p.releaseExchange()
-				p.recordRefusal(c, CertificateRefused+", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate")
+				p.recordRefusal(c, refusal.Unused, true)
 			}
 		})
 		p.mu.Lock()
@@ -93,14 +57,19 @@ func (p *Proxy) decidePendingRefusals() {
 	}
 }
 
-func (p *Proxy) recordRefusal(c *clientConn, text string) {
-	url := "https://" + withPort(c.target.host(), portOf(c.target.addr))
-	rec, err := p.opts.Store.Begin(captures.Exchange{
-		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),
+// recordRefusal records that TLS with a client failed, and reports the program if it
+// refused the certificate.
+func (p *Proxy) recordRefusal(c *clientConn, text string, refused bool) {
+	host := withPort(c.target.host(), portOf(c.target.addr))
+	if refused {
+		c.recorder.Then(func(by captures.Process) { p.refusals.Note(refusal.Refusal{Process: by, Host: host}) })
+	}
+	rec, err := c.recorder.Begin(captures.Exchange{
+		Method: http.MethodConnect, URL: "https://" + host, HTTP: "1.1", Started: time.Now(),
 		Client: c.RemoteAddr().String(), Source: p.opts.Source,
 	})
 	if err != nil {
-		p.log.Error("cannot record", "url", url, "err", err)
+		p.log.Error("cannot record", "host", host, "err", err)
 		return
 	}
 	rec.End(captures.Failed, text)

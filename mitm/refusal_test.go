@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/mitm/refusal"
 )
 
 // TestPinnedCertificates: clients that look for one certain certificate, during
@@ -32,7 +33,7 @@ func TestPinnedCertificates(t *testing.T) {
 			raw := b.tunnel(origin.Listener.Addr().String())
 			pin(b, raw)
 			raw.Close()
-			if ex := b.one(); ex.Outcome != captures.Failed || !strings.HasPrefix(ex.Error, CertificateRefused) || ex.URL != origin.URL {
+			if ex := b.one(); ex.Outcome != captures.Failed || !strings.HasPrefix(ex.Error, refusal.Prefix) || ex.URL != origin.URL {
 				t.Errorf("recorded %+v", ex)
 			}
 		})

@@ -123,7 +123,7 @@ func (r *Redactor) Exchange(ex captures.Exchange) captures.Exchange {
 	for _, h := range []*captures.Headers{&ex.RequestHeaders, &ex.ResponseHeaders, &ex.RequestTrailers, &ex.ResponseTrailers} {
 		*h = r.Headers(*h)
 	}
-	for _, text := range []*string{&ex.Error, &ex.Source, &ex.Server} {
+	for _, text := range []*string{&ex.Error, &ex.Source, &ex.Server, &ex.Process.Name, &ex.Process.Client, &ex.Process.Version} {
 		*text = r.String(*text)
 	}
 	ex.URL = r.redactURL(ex.URL)

@@ -299,6 +299,18 @@ func (r *recording) Connection(t captures.TLS, server string) {
 	_ = r.write(captures.Changed)
 }
 
+// Process records the program that made the connection.
+func (r *recording) Process(p captures.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	s := r.store
+	r.ex.Process = captures.Process{PID: p.PID, Name: s.clean(p.Name), Client: s.clean(p.Client), Version: s.clean(p.Version)}
+	_ = r.write(captures.Changed)
+}
+
 // End records how the exchange ended, and why if it failed. Only the first
 // call counts.
 func (r *recording) End(o captures.Outcome, errText string) {

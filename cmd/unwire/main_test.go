@@ -70,6 +70,10 @@ func conditions() func(string) (bool, error) {
 		"curl":   sync.OnceValue(func() bool { _, err := need.CheckCurl("HTTP2"); return err == nil }),
 		"node":   sync.OnceValue(func() bool { _, err := need.CheckNode(); return err == nil }),
 		"protoc": sync.OnceValue(func() bool { _, err := need.CheckProtoc(); return err == nil }),
+		"otheruser": sync.OnceValue(func() bool {
+			_, err := need.CheckProgram("setpriv", "util-linux", "--reuid=65534", "--clear-groups", "true")
+			return err == nil
+		}),
 		"keyring": sync.OnceValue(func() bool {
 			_, bus := need.CheckProgram("dbus-run-session", "dbus", "--", "true")
 			_, daemon := need.CheckProgram("gnome-keyring-daemon", "gnome-keyring", "--version")

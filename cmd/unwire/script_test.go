@@ -70,7 +70,7 @@ func cmdSpawn(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdSignal ends a spawned command with a signal (INT, TERM or KILL) and checks
-// its exit status, if one is given:
+// its exit status, if one is given; what it printed on stderr is in NAME.stderr:
 //
 //	signal NAME SIGNAL [STATUS]
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
@@ -91,6 +91,7 @@ func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	case <-time.After(stopTimeout):
 		ts.Fatalf("%s did not end after SIG%s", args[0], args[1])
 	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".stderr"), p.stderr.Bytes(), 0o600))
 	if len(args) > 2 && strconv.Itoa(p.cmd.ProcessState.ExitCode()) != args[2] {
 		ts.Fatalf("%s ended with %s, not %s\n%s", args[0], p.cmd.ProcessState, args[2], p.stderr.String())
 	}

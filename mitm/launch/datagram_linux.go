@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"unwire/mitm/quic"
 )
 
 const (
@@ -66,28 +68,35 @@ func udpConn(f *os.File) (*net.UDPConn, error) {
 type datagramRelay struct {
 	inside *net.UDPConn // takes what is sent in the namespace
 	binder *binder
+	quic   QUIC
 
 	mu     sync.Mutex
 	closed bool
 	flows  map[flowKey]*flow
+
+	// reported are the destinations of QUIC that were reported.
+	reported map[netip.AddrPort]bool
 }
 
 type flowKey struct{ from, to netip.AddrPort }
 
 // A flow is a pair of sockets for one sender and one destination.
 type flow struct {
-	outside *net.UDPConn // of the host, connected to the destination
+	// outside is a socket of the host, connected to the destination; nil: the flow is
+	// QUIC that is refused.
+	outside *net.UDPConn
+
 	answers *net.UDPConn // of the namespace, bound to the destination's address
 	from    netip.AddrPort
 	idle    time.Duration
 }
 
-func newDatagramRelay(f *os.File, b *binder) (*datagramRelay, error) {
+func newDatagramRelay(f *os.File, b *binder, q QUIC) (*datagramRelay, error) {
 	conn, err := udpConn(f)
 	if err != nil {
 		return nil, err
 	}
-	return &datagramRelay{inside: conn, binder: b, flows: make(map[flowKey]*flow)}, nil
+	return &datagramRelay{inside: conn, binder: b, quic: q, flows: make(map[flowKey]*flow), reported: make(map[netip.AddrPort]bool)}, nil
 }
 
 func (r *datagramRelay) run() {
@@ -104,11 +113,41 @@ func (r *datagramRelay) run() {
 		if !ok {
 			continue
 		}
-		if f := r.flowFor(flowKey{from, to}); f != nil {
+		if r.isAnswer(from, to) {
+			continue // to a client that is gone
+		}
+		opening, isQUIC := quic.ParseInitial(data[:n])
+		refuse := to.Port() == quicPort || isQUIC && r.quic.Block
+		if isQUIC {
+			r.reportQUIC(to, refuse)
+		}
+		f := r.flowFor(flowKey{from, to}, refuse)
+		switch {
+		case f == nil:
+		case f.outside == nil && isQUIC:
+			_, _ = f.answers.WriteToUDPAddrPort(opening.Refusal(), from)
+		case f.outside == nil: // the rest of what was refused
+		default:
 			_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))
 			_, _ = f.outside.Write(data[:n]) // refused: the reader sees it
 		}
 	}
+}
+
+// isAnswer reports whether a datagram is one that was forwarded to the namespace.
+func (r *datagramRelay) isAnswer(from, to netip.AddrPort) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flows[flowKey{from: to, to: from}] != nil
+}
+
+// reportQUIC reports the first connection to a destination.
+func (r *datagramRelay) reportQUIC(to netip.AddrPort, refused bool) {
+	if r.quic.Report == nil || r.reported[to] || len(r.reported) >= maxFlows {
+		return
+	}
+	r.reported[to] = true
+	r.quic.Report(to, refused)
 }
 
 // originalDestination is where a datagram was sent.
@@ -132,20 +171,27 @@ func originalDestination(oob []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// flowFor returns the sockets for a sender and a destination, nil if there are none.
-func (r *datagramRelay) flowFor(key flowKey) *flow {
+// flowFor returns the sockets for a sender and a destination, nil if there are none. A
+// flow that is refused has no socket outside.
+func (r *datagramRelay) flowFor(key flowKey, refuse bool) *flow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f := r.flows[key]; f != nil || r.closed || len(r.flows) >= maxFlows {
 		return f
 	}
-	outside, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(key.to))
+	answers, err := r.binder.bind(key.to)
 	if err != nil {
 		return nil
 	}
-	answers, err := r.binder.bind(key.to)
+	if refuse {
+		f := &flow{answers: answers, from: key.from}
+		r.flows[key] = f
+		time.AfterFunc(flowIdle, func() { r.remove(key, f) })
+		return f
+	}
+	outside, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(key.to))
 	if err != nil {
-		_ = outside.Close()
+		_ = answers.Close()
 		return nil
 	}
 	f := &flow{outside, answers, key.from, flowIdle}
@@ -156,12 +202,16 @@ func (r *datagramRelay) flowFor(key flowKey) *flow {
 	_ = outside.SetReadDeadline(time.Now().Add(f.idle))
 	go func() {
 		f.forwardAnswers()
-		r.mu.Lock()
-		delete(r.flows, key)
-		r.mu.Unlock()
-		f.close()
+		r.remove(key, f)
 	}()
 	return f
+}
+
+func (r *datagramRelay) remove(key flowKey, f *flow) {
+	r.mu.Lock()
+	delete(r.flows, key)
+	r.mu.Unlock()
+	f.close()
 }
 
 // forwardAnswers forwards what comes back until nothing has come for a while.
@@ -178,7 +228,9 @@ func (f *flow) forwardAnswers() {
 }
 
 func (f *flow) close() {
-	_ = f.outside.Close()
+	if f.outside != nil {
+		_ = f.outside.Close()
+	}
 	_ = f.answers.Close()
 }
 

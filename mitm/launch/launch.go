@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -46,10 +47,23 @@ type Options struct {
 	// command gets it in its environment.
 	ControlToken string
 
+	// QUIC says what becomes of QUIC (HTTP/3) in a namespace.
+	QUIC QUIC
+
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
 	Report *Report // if set, filled in when Run returns
+}
+
+// A QUIC says what becomes of connections by QUIC, which are not recorded: those to port
+// 443 are refused, so that clients fall back to TCP, and others pass.
+type QUIC struct {
+	// Block refuses QUIC on all ports.
+	Block bool
+
+	// Report, if set, is called for the first connection to each address.
+	Report func(to netip.AddrPort, refused bool)
 }
 
 // A Report is what was noticed about a command.

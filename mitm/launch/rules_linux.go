@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
@@ -9,9 +10,19 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"unwire/mitm/quic"
 )
 
 const quicPort = 443
+
+// quicVersions are the versions of QUIC with which clients open connections to quicPort,
+// by their first bytes.
+var quicVersions = [][]byte{
+	binary.BigEndian.AppendUint32(nil, quic.Version1),
+	binary.BigEndian.AppendUint32(nil, quic.Version2),
+	{0xff, 0, 0}, // drafts
+}
 
 // A family is an IP version as the namespace has it.
 type family struct {
@@ -78,16 +89,23 @@ func (f *family) redirectAll() error {
 	refuse := func(code uint8) []expr.Any {
 		return []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: code}}
 	}
-	for _, rule := range [][][]expr.Any{
+	rules := [][][]expr.Any{
 		// A program inside listens, or awaits an answer.
 		{f.matchDestination(f.loopback), matchOwnSocket(), accept},
 		{f.matchDestination(f.own), accept},
 		{matchProtocol(unix.IPPROTO_TCP), f.tproxy(f.tcp), accept},
+	}
+	for _, version := range quicVersions {
+		// The relay refuses it in its own protocol, and reports it.
+		rules = append(rules, [][]expr.Any{matchProtocol(unix.IPPROTO_UDP), matchPort(quicPort), matchQUIC(version), f.tproxy(f.udp), accept})
+	}
+	rules = append(rules, [][][]expr.Any{
 		{matchProtocol(unix.IPPROTO_UDP), matchPort(quicPort), refuse(f.portUnreachable)},
 		{matchProtocol(unix.IPPROTO_UDP), f.tproxy(f.udp), accept},
 		{f.matchDestination(f.loopback), accept},
 		{refuse(f.prohibited)},
-	} {
+	}...)
+	for _, rule := range rules {
 		var exprs []expr.Any
 		for _, part := range rule {
 			exprs = append(exprs, part...)
@@ -131,6 +149,18 @@ func matchPort(port uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
 		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: binaryutil.BigEndian.PutUint16(port)},
+	}
+}
+
+// matchQUIC matches datagrams with a long header of a version of QUIC.
+func matchQUIC(version []byte) []expr.Any {
+	const payload = 8 // behind UDP's header
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: payload, Len: 1},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 1, Mask: []byte{quic.LongHeader}, Xor: []byte{0}},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: []byte{quic.LongHeader}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: payload + 1, Len: uint32(len(version))},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: version},
 	}
 }
 

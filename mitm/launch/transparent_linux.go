@@ -71,6 +71,7 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	cmd.SysProcAttr = namespaceAttr()
 
 	s := n.server
+	s.quic = o.QUIC
 	s.control = c
 	defer s.close()
 	begun := false
@@ -165,6 +166,7 @@ func (e *startError) Unwrap() error { return e.err }
 type namespaceServer struct {
 	control        *control
 	serve          func(net.Listener)
+	quic           QUIC
 	packets        *packetReader // nil: packets are not recorded
 	listeners      []net.Listener
 	datagramRelays []*datagramRelay
@@ -208,7 +210,7 @@ func (s *namespaceServer) start() error {
 			go s.serve(ln)
 			continue
 		}
-		r, err := newDatagramRelay(files[i], binder)
+		r, err := newDatagramRelay(files[i], binder, s.quic)
 		if err != nil {
 			return &startError{statusNotExecutable, err}
 		}

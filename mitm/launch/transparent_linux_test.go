@@ -4,18 +4,23 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quic-go/quic-go"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -147,6 +152,51 @@ func TestTransparent(t *testing.T) {
 	}
 	if got := r.recorded(); !slices.Equal(got, []string{"/by-name 1.1 complete", "/plain 1.1 complete", "/tls 2 complete"}) {
 		t.Errorf("recorded %q", got)
+	}
+}
+
+// TestTransparentQUIC has QUIC pass and be reported, or refused so that the client notices
+// at once.
+func TestTransparentQUIC(t *testing.T) {
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	origin.StartTLS()
+	defer origin.Close()
+	config := origin.TLS.Clone()
+	config.NextProtos = []string{"test"}
+	server, err := quic.ListenAddr("127.0.0.1:0", config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	addr := server.Addr().String()
+	program := static(t)
+	for _, block := range []bool{false, true} {
+		var reports []string // by one goroutine, which ends with the command
+		var mu sync.Mutex
+		began := time.Now()
+		r := newRecorder(t, origin)
+		code, out, stderr, err, can := r.runTransparent("", []string{program, "quic " + addr, "quic " + addr, "quic 192.0.2.1:443", origin.URL + "/x"}, func(o *launch.Options) {
+			o.QUIC = launch.QUIC{Block: block, Report: func(to netip.AddrPort, refused bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				reports = append(reports, fmt.Sprint(to, refused))
+			}}
+		})
+		if !can {
+			return
+		}
+		want := fmt.Sprintf("quic %v\nquic %[1]v\nquic false\nHTTP/1.1 hello /x\n", !block)
+		if code != 0 || err != nil || out != want {
+			t.Fatalf("status %d, %v: got %q, want %q\n%s", code, err, out, want, stderr)
+		}
+		mu.Lock()
+		if want := []string{fmt.Sprintf("%s %v", addr, block), "192.0.2.1:443 true"}; !slices.Equal(reports, want) {
+			t.Errorf("reported %q, want %q", reports, want)
+		}
+		mu.Unlock()
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("it took %v", d)
+		}
 	}
 }
 

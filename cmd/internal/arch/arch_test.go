@@ -60,11 +60,14 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
 	"mitm/clientcert": {why: "certificates and keys are files, whoever asks for them"},
+	"mitm/access":     {imports: []string{"mitm/process", "mitm/socks"}, why: "who may connect is decided by the user of a process, and answered in the client's protocol"},
+	"mitm/process":    {imports: []string{"captures"}, why: "the program of a connection is recorded with its exchanges, whatever they are"},
+	"mitm/refusal":    {imports: []string{"captures"}, why: "a refusal is worded alike by the proxy and those who show it"},
 	"mitm/hosts":      {why: "patterns of hosts and paths are decided by text, whoever asks"},
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
@@ -73,9 +76,10 @@ var table = map[string]row{
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
+	"mitm/quic": {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
-		tests: []string{"captures", "mitm", "mitm/ca"},
-		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
+		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
+		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",
 	},
 	"decode/envelope":          {why: "framing is a format, not a policy"},
 	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
@@ -218,11 +222,11 @@ var table = map[string]row{
 		why:     "what a run of the program is knows no command",
 	},
 	"cmd/internal/render/capturetext": {
-		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch"},
-		why:     "prints what became of captures, by whatever format",
+		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
+		why: "prints what became of captures, by whatever format",
 	},
 	"cmd/internal/render": {
-		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm/refusal", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
 	},
 	"cmd/internal/render/schematext": {

@@ -44,6 +44,9 @@ type Exchange struct {
 	// "requested" if the server asked for a client certificate and got none.
 	ClientCertificate captures.ClientCertificate `json:"client_certificate,omitempty"`
 
+	// The program that made the connection, where it is known.
+	Process *Process `json:"process,omitempty"`
+
 	// The head of the conversation that it is a piece of.
 	Joined int64 `json:"joined,omitempty"`
 
@@ -59,8 +62,25 @@ func NewExchange(ex *conversation.Listed) *Exchange {
 		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: milliseconds(ex.Duration),
 		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Exchange.Error,
-		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Joined: ex.Joined, Parts: ex.Parts,
+		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Process: NewProcess(ex.Process), Joined: ex.Joined, Parts: ex.Parts,
 	}
+}
+
+// A Process is the program that made the connection of an exchange. Any member may be
+// missing.
+type Process struct {
+	PID     int    `json:"pid,omitempty"`
+	Name    string `json:"name,omitempty"`    // of the executable
+	Client  string `json:"client,omitempty"`  // what the client calls itself
+	Version string `json:"version,omitempty"` // of the client
+}
+
+// NewProcess is a program's member of a line; nil if nothing is known.
+func NewProcess(p captures.Process) *Process {
+	if p == (captures.Process{}) {
+		return nil
+	}
+	return &Process{PID: p.PID, Name: p.Name, Client: p.Client, Version: p.Version}
 }
 
 // milliseconds is a duration in milliseconds, to the microsecond.
@@ -77,6 +97,9 @@ type Frame struct {
 	// number in the client's half.
 	Exchange int64  `json:"exchange,omitempty"`
 	Number   *int64 `json:"append_seqno,omitempty"`
+
+	// The program that made the connection, where it is known.
+	Process *Process `json:"process,omitempty"`
 
 	// What was not as in a stream.
 	Anomalies []string `json:"anomalies,omitempty"`
@@ -113,7 +136,7 @@ func (f *Frame) setVersion() { f.V = 1 }
 // NewFrame is the line of a frame of an exchange as a view reads it. FieldsOf reads the
 // details of an error by the name of their type.
 func NewFrame(at conversation.Resolved, f *decode.Frame, view decode.View, fieldsOf func(t *wire.Tree, name string) []*field.Field) *Frame {
-	l := &Frame{Line: view.Line(f)}
+	l := &Frame{Line: view.Line(f), Process: NewProcess(at.Process)}
 	if at.Joined != nil {
 		o := at.Joined.OriginOf(f)
 		if l.Exchange = o.Exchange; o.Number >= 0 {

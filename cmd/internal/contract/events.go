@@ -27,6 +27,33 @@ type RouteConflict struct {
 	Refused string `json:"refused"`
 }
 
+// RefusedUser is the event of the first connection of another user of this machine, who
+// is not admitted.
+type RefusedUser struct {
+	version
+	Event string `json:"event"` // "refused-user"
+	UID   uint32 `json:"uid"`
+	Name  string `json:"name,omitempty"`
+}
+
+// RefusedCertificate is the event of a program that does not accept the proxy's
+// certificate for a server.
+type RefusedCertificate struct {
+	version
+	Event   string   `json:"event"` // "refused-certificate"
+	Host    string   `json:"host"`  // host:port
+	Process *Process `json:"process,omitempty"`
+	Fix     string   `json:"fix"` // what to do, in words
+}
+
+// QUIC is the event of the first QUIC connection to an address, which is not recorded.
+type QUIC struct {
+	version
+	Event   string `json:"event"`   // "quic"
+	To      string `json:"to"`      // address and port
+	Refused bool   `json:"refused"` // so that the client falls back to TCP
+}
+
 // Unsearched is the event of the first payload that a recording cannot search for
 // secrets.
 type Unsearched struct {

@@ -11,7 +11,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
-	"unwire/mitm"
+	"unwire/mitm/refusal"
 )
 
 // pinningHint says what to do about a client that pins certificates.
@@ -24,7 +24,7 @@ pinning off in the client, set its endpoint and use 'capture --reverse', or let 
 // PinningHint is what to do about an exchange that failed with an error, where the
 // client refused the proxy's certificate; else "".
 func PinningHint(failure string) string {
-	if !strings.HasPrefix(failure, mitm.CertificateRefused) {
+	if !strings.HasPrefix(failure, refusal.Prefix) {
 		return ""
 	}
 	return pinningHint
@@ -55,6 +55,9 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.TLS.Proxy != "" {
 		fmt.Fprintf(w, " · through %s", term.Clean(at.TLS.Proxy))
 	}
+	if text := programText(at.Process); text != "" {
+		fmt.Fprintf(w, " · by %s", term.Clean(text))
+	}
 	fmt.Fprintln(w)
 
 	if at.Error != "" {
@@ -79,6 +82,25 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 	case at.Head != 0:
 		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", at.Head)))
 	}
+}
+
+// programText names the program that made a connection, and what it calls itself.
+func programText(p captures.Process) string {
+	var parts []string
+	if p.Name != "" {
+		parts = append(parts, p.Name)
+	}
+	if p.PID != 0 {
+		parts = append(parts, strconv.Itoa(p.PID))
+	}
+	switch {
+	case p.Client == "":
+	case p.Version == "":
+		parts = append(parts, "("+p.Client+")")
+	default:
+		parts = append(parts, "("+p.Client+"/"+p.Version+")")
+	}
+	return strings.Join(parts, " ")
 }
 
 // ExchangeBegan writes the head of an exchange that is being recorded.

@@ -26,6 +26,10 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if certificates {
 		head = append(head, "CERTIFICATE")
 	}
+	processes := haveSeveralProcesses(lines)
+	if processes {
+		head = append(head, "PROCESS")
+	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
@@ -39,8 +43,38 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		if certificates {
 			rows[i] = append(rows[i], certificateText(l))
 		}
+		if processes {
+			rows[i] = append(rows[i], processText(l.Process))
+		}
 	}
 	return out.Table(head, rows)
+}
+
+// haveSeveralProcesses reports whether exchanges are of more than one program.
+func haveSeveralProcesses(lines []*contract.Exchange) bool {
+	first := ""
+	for _, l := range lines {
+		text := processText(l.Process)
+		switch {
+		case text == "":
+		case first == "":
+			first = text
+		case text != first:
+			return true
+		}
+	}
+	return false
+}
+
+// processText names a program by its executable and its number; "" if neither is known.
+func processText(p *contract.Process) string {
+	switch {
+	case p == nil || p.PID == 0:
+		return ""
+	case p.Name == "":
+		return strconv.Itoa(p.PID)
+	}
+	return p.Name + " " + strconv.Itoa(p.PID)
 }
 
 // certificateText says what is remarkable of the certificates of both sides.

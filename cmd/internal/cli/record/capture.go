@@ -19,8 +19,10 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm"
+	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
+	"unwire/mitm/refusal"
 	"unwire/proto"
 )
 
@@ -31,6 +33,7 @@ type CaptureFlags struct {
 	Out, Listen, reverse, UpstreamCA string
 	json, keepSecrets, transparent   bool
 	passive, upstreamInsecure        bool
+	share, blockQUIC                 bool
 	UpstreamProxy                    string
 	clientCerts, clientKeys          []string
 	packets                          string
@@ -39,6 +42,15 @@ type CaptureFlags struct {
 
 	Unsearched *UnsearchedLog
 }
+
+const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
 
 func captureCommand(a *app.App) *cobra.Command {
 	var f CaptureFlags
@@ -53,7 +65,8 @@ proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
 --transparent (Linux) is for commands that ignore all that: CMD runs in a
 network namespace of its own, whose TCP is captured whatever opens it. UDP, and
 DNS with it, passes, except to port 443: HTTP/3 is refused, so that clients fall
-back to TCP. Anything else is refused. What listens on the host's loopback is
+back to TCP. QUIC to other ports passes unrecorded and is reported; --block-quic
+refuses it as well. Anything else is refused. What listens on the host's loopback is
 reached at the same address, unless CMD itself listens there.
 
 --passive (Linux) is for clients that pin certificates or measure: nothing stands
@@ -72,11 +85,16 @@ to other users of this machine, one in a variable is not.
 --client-cert and --client-key are shown to any server that asks for a certificate, or
 with HOST= to those hosts only (globs as with --only; the first that matches counts).
 
---reverse stands in front of one server, each --also in front of one more.
+--reverse stands in front of one server, each --also in front of one more. Clients
+speak HTTP/1.1 or HTTP/2 to it, in clear or in TLS, on the same port.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given. What cannot be searched for them, such as
 payloads of WebSockets, is recorded as it is, and capture says so.
+
+The proxy is for the user who runs capture (Linux): a connection of another user, root
+too, is refused unless CMD has started its program. --share admits everybody on this
+machine, who can then reach servers through your proxy and with your client certificates.
 
 What --only and --skip leave out as a host passes undecrypted. A pattern with a
 path (host/path*) chooses among the requests of a host, which has to be decrypted
@@ -84,15 +102,8 @@ for that; what it leaves out passes unrecorded. A * spans dots and slashes.
 
 If recording has to stop (the disk is full, the file was deleted), that is said at
 once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
-		Example: `  unwire capture -o cli.uwc -- node client.mjs
-  unwire capture -o cli.uwc --listen 127.0.0.1:8080
-  unwire capture -o cli.uwc --transparent -- ./static-binary
-  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
-  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
-  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
-  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
-  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
-		RunE: func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
+		Example: captureExamples,
+		RunE:    func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
 	f.modeFlags(cmd)
 	f.recordingFlags(cmd)
@@ -103,10 +114,12 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
+	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy")
 	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
 	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
 	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
 	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
+	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: refuse QUIC on all ports, so that clients fall back to TCP")
 	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
 	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
@@ -209,6 +222,7 @@ func StartRecorder(a *app.App, f CaptureFlags, token string) (*Recorder, error) 
 
 func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Recorder, error) {
 	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure, ControlToken: token}
+	opts.Share, opts.RefusedUser = f.share, func(u access.User) { sayRefusedUser(a, u, f.json) }
 	opts.RouteConflict = func(c mitm.RouteConflict) { sayRouteConflict(a, c, f.json) }
 	if f.upstreamInsecure {
 		a.Say("unwire: warning: servers' certificates are not verified: whoever answers is recorded as the server")
@@ -253,6 +267,7 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 		return nil, err
 	}
 	opts.CA, opts.Store, opts.KeyLog = ca, store, keys.writer()
+	opts.CertificateRefused = func(r refusal.Refusal) { sayRefusedCertificate(a, r, ca.CertFile, f.json) }
 	proxy, err := mitm.New(opts)
 	if err != nil {
 		keys.Close()
@@ -348,7 +363,7 @@ func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
 func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
 	a.Say("recording to %s; Ctrl-C ends it", f.Out)
 	if f.reverse != "" {
-		a.Say("point the client at http://%s, which stands in front of %s", rec.Addr, f.reverse)
+		a.Say("point the client at http://%s, which stands in front of %s,\nor at https://%s with the CA %s", rec.Addr, f.reverse, rec.Addr, rec.CA.CertFile)
 		return
 	}
 	a.Say("proxy  http://%s", rec.Addr)

@@ -56,7 +56,7 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	}
 	// Signals go to the command, and the recording ends when the command does.
 	childEnded := a.Signals.ChildRuns()
-	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
+	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
 		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.Packet,
 	})
 	childEnded()

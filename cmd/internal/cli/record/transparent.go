@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 )
@@ -43,6 +45,9 @@ func checkModes(f CaptureFlags, argv []string) error {
 	switch {
 	case f.transparent && len(argv) == 0:
 		return app.Fail(app.ExitUsage, errors.New("--transparent wants a command"), "usage: unwire capture --transparent -- CMD ARGS…")
+	case f.blockQUIC && !f.transparent && !f.passive:
+		return app.Fail(app.ExitUsage, errors.New("--block-quic wants --transparent or --passive"),
+			"QUIC is no TCP: only a network of CMD's own shows it. The proxy offers no QUIC, and changes no Alt-Svc header")
 	case f.transparent && f.reverse != "":
 		return app.Usagef("--transparent and --reverse exclude each other")
 	case len(f.also) > 0 && f.reverse == "":
@@ -61,7 +66,23 @@ func runLaunch(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, o
 	if !f.transparent {
 		return launch.Run(ctx, o)
 	}
+	o.QUIC = quicOptions(a, f)
 	return runTransparent(ctx, o, rec.proxy.ServeTransparent)
+}
+
+// quicOptions say what becomes of QUIC, and report it.
+func quicOptions(a *app.App, f CaptureFlags) launch.QUIC {
+	return launch.QUIC{Block: f.blockQUIC, Report: func(to netip.AddrPort, refused bool) {
+		if refused {
+			a.Say("unwire: QUIC (HTTP/3) to %s is refused, so that the client falls back to TCP", to)
+		} else {
+			a.Say("unwire: warning: QUIC (HTTP/3) to %s passes unrecorded: --block-quic makes the client fall back to TCP", to)
+		}
+		if f.json {
+			// stdout may be gone: the traffic goes on
+			_ = a.Print(&contract.QUIC{Event: "quic", To: to.String(), Refused: refused})
+		}
+	}}
 }
 
 // runTransparent runs a command in a network of its own, which this program

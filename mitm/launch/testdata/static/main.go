@@ -1,11 +1,12 @@
 // Static is a program that knows nothing of proxies: built without cgo, it
 // makes its system calls by itself.
 //
-// Each argument is a step: a URL to get, "lookup SERVER NAME", or "refused ADDR".
+// Each argument is a step: a URL to get, "lookup SERVER NAME", "quic ADDR", or "refused ADDR".
 package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/quic-go/quic-go"
 )
 
 func main() {
@@ -40,6 +43,18 @@ func main() {
 			check(conn.SetReadDeadline(time.Now().Add(10 * time.Second)))
 			_, err = conn.Read(make([]byte, 10))
 			fmt.Println(words[1], errors.Is(err, syscall.ECONNREFUSED))
+		case "quic":
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			conn, err := quic.DialAddr(ctx, words[1], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}}, nil)
+			var refused *quic.VersionNegotiationError
+			if err == nil {
+				_ = conn.CloseWithError(0, "")
+			}
+			if err != nil && !errors.As(err, &refused) {
+				check(err)
+			}
+			cancel()
+			fmt.Println("quic", err == nil)
 		case "inside":
 			ln, err := net.Listen("tcp", words[1])
 			check(err)

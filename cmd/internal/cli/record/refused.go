@@ -1,0 +1,39 @@
+package record
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/capturetext"
+	"unwire/mitm/access"
+	"unwire/mitm/launch"
+	"unwire/mitm/refusal"
+)
+
+// sayRefusedUser reports another user who wanted to use the proxy.
+func sayRefusedUser(a *app.App, u access.User, json bool) {
+	a.Say("unwire: warning: a connection of %s to the proxy was refused: --share admits other users of this machine", u)
+	if json {
+		// stdout may be gone: the traffic goes on
+		_ = a.Print(&contract.RefusedUser{Event: "refused-user", UID: u.UID, Name: u.Name})
+	}
+}
+
+// sayRefusedCertificate reports a program that does not accept the proxy's certificate.
+func sayRefusedCertificate(a *app.App, r refusal.Refusal, caFile string, json bool) {
+	caller := launch.Inspect(filepath.Join("/proc", strconv.Itoa(r.Process.PID), "exe"))
+	if caller == "" && r.Process.Name != "" { // it may have ended
+		caller = launch.Inspect(r.Process.Name)
+	}
+	fix := capturetext.TrustFix(r, caller, caFile)
+	a.Say("unwire: warning: %s", capturetext.RefusedCertificate(r))
+	a.Say("unwire: hint: %s", fix)
+	if json {
+		// stdout may be gone: the traffic goes on
+		_ = a.Print(&contract.RefusedCertificate{
+			Event: "refused-certificate", Host: r.Host, Process: contract.NewProcess(r.Process), Fix: fix,
+		})
+	}
+}

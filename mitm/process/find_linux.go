@@ -1,0 +1,292 @@
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"unwire/captures"
+)
+
+const (
+	// sockDiagByFamily is SOCK_DIAG_BY_FAMILY.
+	sockDiagByFamily = 20
+
+	// diagRequestSize is that of struct inet_diag_req_v2, diagAnswerSize that of struct
+	// inet_diag_msg. The user and the inode are the last fields of the second.
+	diagRequestSize = 56
+	diagAnswerSize  = 72
+
+	// diagTimeout bounds the wait for an answer, which the kernel gives at once.
+	diagTimeout = time.Second
+
+	// maxRecent is how many programs are remembered, to be looked at first.
+	maxRecent = 32
+
+	// maxDepth bounds the parents that are followed.
+	maxDepth = 64
+
+	deletedSuffix = " (deleted)"
+)
+
+var errNotTCP = errors.New("process: not a TCP connection")
+
+// A search asks the kernel for sockets, and /proc for processes.
+type search struct {
+	// own is the socket for questions; nil until the first one.
+	mu       sync.Mutex
+	own      *os.File
+	fail     error
+	question uint32 // the number of the last one
+
+	// recent are the processes that were found, the last one first. It is used by one
+	// goroutine at a time.
+	recent []int
+}
+
+// mayInspect reports whether the process of a socket can be looked into.
+func mayInspect(s socket) bool {
+	return s.inode != 0 && (os.Geteuid() == 0 || int(s.uid) == os.Geteuid())
+}
+
+func (s *search) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own != nil {
+		_ = s.own.Close()
+	}
+	s.own, s.fail = nil, net.ErrClosed
+}
+
+// socketOf returns the socket at the other end of a connection.
+func (s *search) socketOf(conn net.Conn) (socket, error) {
+	there, ok := conn.RemoteAddr().(*net.TCPAddr)
+	here, ok2 := conn.LocalAddr().(*net.TCPAddr)
+	if !ok || !ok2 {
+		return socket{}, errNotTCP
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own == nil && s.fail == nil {
+		s.own, s.fail = openDiagnostics()
+	}
+	if s.fail != nil {
+		return socket{}, s.fail
+	}
+	answer, err := s.ask(there, here)
+	if err != nil {
+		return answer, err
+	}
+	if answer.inode != 0 {
+		return answer, nil
+	}
+
+	// There is no such socket, or it waits for the end of the connection and belongs to
+	// nobody. A kernel without sock_diag for TCP does not know this end either.
+	if ours, err := s.ask(here, there); err != nil || ours.inode == 0 {
+		return socket{}, errors.ErrUnsupported
+	}
+	return socket{}, ErrGone
+}
+
+// openDiagnostics opens a socket for questions about the sockets of the network namespace
+// that the process is in.
+func openDiagnostics() (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	wait := unix.NsecToTimeval(diagTimeout.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		_ = unix.Close(fd)
+		return nil, os.NewSyscallError("setsockopt", err)
+	}
+	return os.NewFile(uintptr(fd), "sock_diag"), nil
+}
+
+// ask asks the kernel for the TCP socket from one address to another one. It is zero if
+// there is none. s.mu is held.
+func (s *search) ask(from, to *net.TCPAddr) (socket, error) {
+	s.question++
+	fd, question := int(s.own.Fd()), s.question
+	if err := unix.Sendto(fd, diagRequest(question, from, to), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return socket{}, os.NewSyscallError("sendto", err)
+	}
+	var buf [1024]byte
+	for {
+		n, _, err := unix.Recvfrom(fd, buf[:], 0)
+		if err != nil {
+			return socket{}, os.NewSyscallError("recvfrom", err)
+		}
+		answer := buf[:n]
+		switch {
+		case n < unix.NLMSG_HDRLEN || binary.NativeEndian.Uint32(answer[8:]) != question:
+			continue // late, for a question that was given up
+		case binary.NativeEndian.Uint16(answer[4:]) != sockDiagByFamily, n < unix.NLMSG_HDRLEN+diagAnswerSize:
+			return socket{}, nil // mostly NLMSG_ERROR: there is none
+		}
+		last := answer[unix.NLMSG_HDRLEN+diagAnswerSize-8:]
+		return socket{uid: binary.NativeEndian.Uint32(last), inode: binary.NativeEndian.Uint32(last[4:])}, nil
+	}
+}
+
+// diagRequest is the question for one socket, struct nlmsghdr and inet_diag_req_v2.
+func diagRequest(question uint32, from, to *net.TCPAddr) []byte {
+	src, dst, family := from.IP.To4(), to.IP.To4(), byte(unix.AF_INET)
+	if src == nil || dst == nil {
+		src, dst, family = from.IP.To16(), to.IP.To16(), unix.AF_INET6
+	}
+	p := make([]byte, unix.NLMSG_HDRLEN+diagRequestSize)
+	binary.NativeEndian.PutUint32(p, uint32(len(p)))
+	binary.NativeEndian.PutUint16(p[4:], sockDiagByFamily)
+	binary.NativeEndian.PutUint16(p[6:], unix.NLM_F_REQUEST)
+	binary.NativeEndian.PutUint32(p[8:], question)
+	q := p[unix.NLMSG_HDRLEN:]
+	q[0], q[1] = family, unix.IPPROTO_TCP
+	binary.NativeEndian.PutUint32(q[4:], ^uint32(0)) // in any state
+	binary.BigEndian.PutUint16(q[8:], uint16(from.Port))
+	binary.BigEndian.PutUint16(q[10:], uint16(to.Port))
+	copy(q[12:28], src)
+	copy(q[28:44], dst)
+	copy(q[48:56], bytes.Repeat([]byte{0xff}, 8)) // INET_DIAG_NOCOOKIE
+	return p
+}
+
+// find finishes the lookups by inode whose process it finds before a time.
+func (s *search) find(until time.Time, wanted map[uint32][]*lookup) {
+	for _, pid := range slices.Clone(s.recent) {
+		s.look(pid, until, wanted)
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return
+	}
+	names, _ := dir.Readdirnames(-1) // what was read before an error counts
+	_ = dir.Close()
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && !slices.Contains(s.recent, pid) {
+			pids = append(pids, pid)
+		}
+	}
+
+	// A program that was started lately has a high number.
+	slices.SortFunc(pids, func(a, b int) int { return b - a })
+	for _, pid := range pids {
+		if len(wanted) == 0 || time.Now().After(until) {
+			return
+		}
+		s.look(pid, until, wanted)
+	}
+}
+
+// look looks for sockets among the open files of a process.
+func (s *search) look(pid int, until time.Time, wanted map[uint32][]*lookup) {
+	if len(wanted) == 0 {
+		return
+	}
+	dir, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+	if err != nil {
+		s.recent = slices.DeleteFunc(s.recent, func(p int) bool { return p == pid })
+		return
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what was read before an error counts
+	link := make([]byte, 64)
+	for i, name := range slices.Backward(names) { // the newest files
+		if i%256 == 255 && time.Now().After(until) {
+			return
+		}
+		n, err := unix.Readlinkat(int(dir.Fd()), name, link)
+		if err != nil {
+			continue
+		}
+		inode, ok := socketInode(link[:n])
+		if !ok || wanted[inode] == nil {
+			continue
+		}
+		p := captures.Process{PID: pid, Name: executableOf(pid)}
+		for _, l := range wanted[inode] {
+			l.finish(p)
+		}
+		s.remember(pid)
+		if delete(wanted, inode); len(wanted) == 0 {
+			return
+		}
+	}
+}
+
+// remember has a process looked at first from now on.
+func (s *search) remember(pid int) {
+	s.recent = slices.DeleteFunc(s.recent, func(p int) bool { return p == pid })
+	s.recent = slices.Insert(s.recent, 0, pid)
+	s.recent = s.recent[:min(len(s.recent), maxRecent)]
+}
+
+// socketInode reads the target of a link such as socket:[1234].
+func socketInode(link []byte) (uint32, bool) {
+	number, ok := bytes.CutPrefix(link, []byte("socket:["))
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(bytes.TrimSuffix(number, []byte("]"))), 10, 32)
+	return uint32(n), err == nil
+}
+
+// executableOf is the name of a process's executable.
+func executableOf(pid int) string {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	if path, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
+		return bounded(filepath.Base(strings.TrimSuffix(path, deletedSuffix)))
+	}
+	name, err := os.ReadFile(filepath.Join(dir, "comm"))
+	if err != nil {
+		return ""
+	}
+	return bounded(strings.TrimSpace(string(name)))
+}
+
+// descends reports whether a process is this one, or was started by it.
+func descends(pid int) bool {
+	for range maxDepth {
+		switch pid {
+		case os.Getpid():
+			return true
+		case 0, 1:
+			return false
+		}
+		pid = parentOf(pid)
+	}
+	return false
+}
+
+// parentOf is the parent of a process; 0: it has ended.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	// The name of the executable is in parentheses, and may have some itself.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return parent
+}

@@ -1,0 +1,59 @@
+package process
+
+import (
+	"time"
+
+	"unwire/captures"
+)
+
+// A Recorder adds the program to the exchanges of a connection.
+type Recorder struct {
+	to     captures.Recorder
+	lookup *lookup
+}
+
+// Begin is captures.Recorder's.
+func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
+	began := time.Now()
+	client := clientOf(ex.RequestHeaders)
+	p, done := r.lookup.found()
+	ex.Process = captures.Process{PID: p.PID, Name: p.Name, Client: client.name, Version: client.version}
+	rec, err := r.to.Begin(ex)
+	if done || err != nil {
+		return rec, err
+	}
+	if !ex.Started.IsZero() {
+		began = ex.Started
+	}
+	r.lookup.then(func(p captures.Process) {
+		if p != (captures.Process{}) {
+			p.Client, p.Version = client.name, client.version
+			rec.Process(p)
+		}
+	})
+	return &waiting{Recording: rec, lookup: r.lookup, began: began}, nil
+}
+
+// Then calls f with the program, which is zero if it is unknown: now, or when it is found.
+func (r *Recorder) Then(f func(captures.Process)) { r.lookup.then(f) }
+
+// A waiting is a recording that ends after its program is known.
+type waiting struct {
+	captures.Recording
+	lookup *lookup
+	began  time.Time
+}
+
+// End is captures.Recording's.
+func (w *waiting) End(o captures.Outcome, errText string) {
+	if _, done := w.lookup.found(); done {
+		w.Recording.End(o, errText)
+		return
+	}
+	w.EndAt(time.Since(w.began), o, errText)
+}
+
+// EndAt is captures.Recording's.
+func (w *waiting) EndAt(d time.Duration, o captures.Outcome, errText string) {
+	w.lookup.then(func(captures.Process) { w.Recording.EndAt(d, o, errText) })
+}

@@ -1,0 +1,72 @@
+package refusal
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"unwire/captures"
+)
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	remote := func(alert tls.AlertError) error {
+		return fmt.Errorf("handshake: %w", &net.OpError{Op: "remote error", Err: alert})
+	}
+	for _, c := range []struct {
+		err     error
+		refused bool
+		text    string
+	}{
+		{remote(48), true, `it sent the alert "unknown certificate authority"`},
+		{remote(42), true, `it sent the alert "bad certificate"`},
+		{remote(46), true, `it sent the alert "unknown certificate"`},
+		{&net.OpError{Op: "local error", Err: tls.AlertError(20)}, true, "an alert in clear"},
+		{io.EOF, true, "closed the connection during the handshake"},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true, "closed the connection during the handshake"},
+		{remote(70), false, "TLS with the client failed: "},
+		{remote(120), false, "TLS with the client failed: "},
+		{&net.OpError{Op: "local error", Err: tls.AlertError(40)}, false, "TLS with the client failed: "},
+		{errors.New("no certificate for host"), false, "TLS with the client failed: no certificate"},
+	} {
+		text, refused := Describe(c.err, "/ca.pem")
+		if refused != c.refused || !strings.Contains(text, c.text) || strings.Contains(text, "MAC") {
+			t.Errorf("%v: %v %s", c.err, refused, text)
+		}
+		if refused != strings.HasPrefix(text, Prefix) || refused && !strings.Contains(text, "/ca.pem") {
+			t.Errorf("%v: %s", c.err, text)
+		}
+	}
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	new(Log).Note(Refusal{Host: "a:443"})
+	var got []Refusal
+	l := &Log{Report: func(r Refusal) { got = append(got, r) }}
+	for _, r := range []Refusal{
+		{captures.Process{PID: 1, Name: "curl"}, "a:443"},
+		{captures.Process{PID: 2, Name: "curl"}, "a:443"},
+		{captures.Process{PID: 3, Name: "curl"}, "b:443"},
+		{captures.Process{PID: 4, Name: "wget"}, "a:443"},
+		{captures.Process{}, "a:443"},
+		{captures.Process{}, "a:443"},
+	} {
+		l.Note(r)
+	}
+	if len(got) != 4 || got[0].Process.PID != 1 {
+		t.Errorf("%+v", got)
+	}
+	for i := range 2 * maxNoted {
+		l.Note(Refusal{Host: strconv.Itoa(i)})
+	}
+	if len(got) != maxNoted {
+		t.Errorf("%d are reported", len(got))
+	}
+}
