@@ -84,6 +84,15 @@ func (t *tap) write(dir captures.Direction, at moment, p []byte) {
 	r.write(p)
 }
 
+// process records which program made the connection.
+func (t *tap) process(p captures.Process) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rec.Process(p); t.rest != nil {
+		t.rest.Process(p)
+	}
+}
+
 // noteProblem notes why a direction is parsed no further.
 func (t *tap) noteProblem(dir captures.Direction, err error) {
 	t.mu.Lock()

@@ -103,6 +103,16 @@ func (r *recording) Connection(t captures.TLS, server string) {
 	r.Recording.Connection(t, server)
 }
 
+// Process records which program made the connection.
+func (r *recording) Process(p captures.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ex.Process = p
+	if r.Recording.Process(p); r.tap != nil {
+		r.tap.process(p)
+	}
+}
+
 // Response records the response's status and headers.
 func (r *recording) Response(status int, h captures.Headers) { r.respond(moment{}, status, h) }
 

@@ -82,6 +82,8 @@ func (k *kept) Connection(t captures.TLS, server string) {
 	k.locked(func() { k.TLS, k.Server = t, server })
 }
 
+func (k *kept) Process(p captures.Process) { k.locked(func() { k.Exchange.Process = p }) }
+
 func (k *kept) End(o captures.Outcome, errText string) {
 	k.locked(func() { k.Outcome, k.Error = o, errText })
 }
