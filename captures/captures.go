@@ -116,8 +116,8 @@ type Transport string
 const (
 	HTTP      Transport = "" // bodies of HTTP; "http" in files
 	WebSocket Transport = "websocket"
-	RawTLS    Transport = "tls" // a TLS connection that was decrypted and has no HTTP in it
-	RawTCP    Transport = "tcp" // a connection without TLS that has no HTTP in it
+	RawTLS    Transport = "tls" // inside TLS that was ended, and no HTTP
+	RawTCP    Transport = "tcp" // without TLS, and no HTTP
 )
 
 // A Process is the program that made an exchange's connection. Any part may be unknown.
@@ -139,8 +139,8 @@ type Exchange struct {
 	ID               int64
 	Transport        Transport
 	Method           string // "" for connections without HTTP
-	URL              string // absolute; tcp://host:port, tls://host:port, ws://…, wss://…
-	HTTP             string // version the client spoke: "1.0", "1.1", "2"; "" without HTTP
+	URL              string // absolute: also tcp://host:port, ws://…
+	HTTP             string // version the client spoke: "1.0", "1.1", "2"; or ""
 	Status           int    // 0 until the response's headers arrive
 	RequestHeaders   Headers
 	RequestTrailers  Headers
@@ -221,14 +221,14 @@ type Chunk struct {
 type Opcode uint8
 
 const (
-	OpContinuation Opcode = 0 // goes on with the message of the direction's chunk before
+	OpContinuation Opcode = 0 // goes on with the direction's last message
 	OpText         Opcode = 1
 	OpBinary       Opcode = 2
 	OpClose        Opcode = 8
 	OpPing         Opcode = 9
 	OpPong         Opcode = 10
 
-	OpCompressed Opcode = 1 << 6 // the message was compressed on the wire (RFC 7692)
+	OpCompressed Opcode = 1 << 6 // it was compressed on the wire (RFC 7692)
 	OpFinal      Opcode = 1 << 7 // the message ends with this chunk
 )
 
@@ -239,7 +239,7 @@ func (o Opcode) Kind() Opcode { return o & 0x0f }
 type Relation struct {
 	Exchange int64
 	Kind     RelationKind
-	Capture  string // the 16 bytes that identify the other's capture; "": the same capture
+	Capture  string // the other's, by its id of 16 bytes; "": the same
 	Target   int64  // the other exchange
 }
 
@@ -247,5 +247,6 @@ type Relation struct {
 type RelationKind string
 
 const (
-	HandshakeOf RelationKind = "handshake" // a WebSocket, to the HTTP exchange that opened it
+	// HandshakeOf is what a WebSocket is to the HTTP exchange that opened it.
+	HandshakeOf RelationKind = "handshake"
 )

@@ -2,6 +2,7 @@ package captures
 
 import (
 	"errors"
+	"fmt"
 )
 
 // The errors a caller branches on. They come wrapped, with the path of the
@@ -18,3 +19,8 @@ var (
 	ErrClosed      = errors.New("closed")
 	ErrGone        = errors.New("deleted or moved while recording")
 )
+
+// Damaged is an ErrDamaged with the place and the reason.
+func Damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}

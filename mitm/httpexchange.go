@@ -26,6 +26,9 @@ type exchange struct {
 	// ctx is that of the client's request: it ends when the client goes away.
 	ctx context.Context
 
+	// requestHeader and answerHeader are those of an exchange that changed its protocol.
+	requestHeader, answerHeader captures.Headers
+
 	mu  sync.Mutex
 	rec captures.Recording
 

@@ -44,7 +44,6 @@ import (
 	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/clientcert"
-	"unwire/mitm/h2"
 	"unwire/mitm/hosts"
 	"unwire/mitm/process"
 	"unwire/mitm/refusal"
@@ -195,7 +194,7 @@ type Proxy struct {
 	// trackedConns are the connections that no http.Server knows.
 	trackedConns map[net.Conn]struct{}
 
-	relays     map[*h2.Relay]struct{}
+	relays     map[relay]struct{}
 	relayGroup sync.WaitGroup
 
 	// ownAddrs are the addresses of the proxy's listeners.

@@ -60,7 +60,7 @@ func TestRawTCP(t *testing.T) {
 				continue
 			}
 			ex := got.exchanges[0]
-			if ex.URL != "tcp://"+ex.Server || ex.Method != "" || ex.HTTP != "" || ex.Outcome != captures.Complete {
+			if ex.Transport != captures.RawTCP || ex.URL != "tcp://"+ex.Server || ex.Method != "" || ex.HTTP != "" || ex.Outcome != captures.Complete {
 				t.Errorf("%s, %s: %+v", c.name, name, ex)
 			}
 			if chunks := chunksOf(t, got, ex.ID); !slices.Equal(chunks, c.want) {
@@ -150,7 +150,7 @@ func TestRawTLS(t *testing.T) {
 		}
 		ex := got.exchanges[0]
 		_, port, _ := net.SplitHostPort(ex.Server)
-		if ex.URL != "tls://example.com:"+port || ex.TLS.Version != "1.3" || ex.Outcome != captures.Complete {
+		if ex.Transport != captures.RawTLS || ex.URL != "tls://example.com:"+port || ex.TLS.Version != "1.3" || ex.Outcome != captures.Complete {
 			t.Errorf("%+v", ex)
 		}
 		up, down := string(bodyOf(t, got.store, ex.ID, captures.Up)), string(bodyOf(t, got.store, ex.ID, captures.Down))

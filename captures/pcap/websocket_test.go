@@ -52,7 +52,7 @@ func TestWebSocket(t *testing.T) {
 			handshake, socket := got.exchanges[0], got.exchanges[1]
 			url := strings.Replace(handshake.URL, "http", "ws", 1)
 			if handshake.Status != 101 || handshake.Outcome != captures.Complete || handshake.BytesUp+handshake.BytesDown != 0 ||
-				socket.URL != url || !strings.HasSuffix(url, "/talk?room=1") || socket.Outcome != captures.Complete || socket.Started.Before(handshake.Started) {
+				socket.Transport != captures.WebSocket || socket.URL != url || !strings.HasSuffix(url, "/talk?room=1") || socket.Outcome != captures.Complete || socket.Started.Before(handshake.Started) {
 				t.Errorf("%+v\n%+v", handshake, socket)
 			}
 			for _, dir := range []captures.Direction{captures.Up, captures.Down} {

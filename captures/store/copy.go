@@ -7,6 +7,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/payload"
 )
 
 // CopyExchange copies ex, an exchange of another capture, to this one, through this
@@ -50,7 +51,7 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 // Errors: ErrDamaged.
 func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Redactor, edits [2][]redact.Edit) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
-		last, err := s.lastChunks(ctx, ex.ID)
+		last, _, err := s.chunkEnds(ctx, ex.ID)
 		if err != nil {
 			yield(captures.Chunk{}, err)
 			return
@@ -61,24 +62,11 @@ func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Re
 				yield(captures.Chunk{}, err)
 				return
 			}
-			for _, out := range filter.Write(c, maxChunk, c.Seq == last[c.Dir]) {
+			for _, out := range filter.Write(c, payload.MaxSize, c.Seq == last[c.Dir]) {
 				if !yield(*out, nil) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// lastChunks are the numbers of the last chunk of each direction; -1 for none.
-func (s *Store) lastChunks(ctx context.Context, id int64) (last [2]int64, err error) {
-	last = [2]int64{-1, -1}
-	err = s.page(ctx, func(c *rowValues) bool {
-		dir, seq := c.small(1), c.size()
-		if c.err == nil {
-			last[dir] = seq
-		}
-		return true
-	}, `SELECT dir, max(seq) FROM chunks WHERE exchange = ? GROUP BY dir`, id)
-	return last, err
 }

@@ -22,7 +22,7 @@ func (s *Store) LastNumber(ctx context.Context) (last int64, err error) {
 	err = s.page(ctx, func(c *rowValues) bool {
 		last = c.int()
 		return true
-	}, `SELECT max(coalesce((SELECT max(n) FROM events), 0), coalesce((SELECT max(n) FROM chunks), 0))`)
+	}, columnsFor(s.format).lastNumber)
 	return last, err
 }
 

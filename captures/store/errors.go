@@ -1,13 +1,7 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
-	"unwire/captures"
 )
 
 // pathError wraps err with the file it is about.
@@ -16,33 +10,4 @@ func pathError(path string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("captures: %s: %w", path, err)
-}
-
-// damaged is an ErrDamaged with the place and the reason.
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", captures.ErrDamaged, fmt.Sprintf(format, args...))
-}
-
-// explain turns what SQLite says about a file into the package's own terms.
-// Errors that are about the system (a full disk, no permission) stay as they are.
-func explain(err error) error {
-	var se *sqlite.Error
-	if err == nil || !errors.As(err, &se) {
-		return err
-	}
-	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: no SQLite database", captures.ErrNotCapture)
-	case sqlite3.SQLITE_CORRUPT:
-		return damaged("%v", err)
-	case sqlite3.SQLITE_IOERR:
-		if se.Code() == sqlite3.SQLITE_IOERR_SHORT_READ {
-			return damaged("cut short: %v", err)
-		}
-	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
-		// The statements are fixed, so one that fails to run or a value
-		// that is too long tells of the file, not of the statement.
-		return damaged("%v", err)
-	}
-	return err
 }

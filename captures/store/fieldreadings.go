@@ -3,58 +3,70 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"strings"
+	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/database"
+	"unwire/captures/store/internal/schema"
 )
 
 const (
-	maxReadings    = 10_000
-	maxReadingLen  = 4 << 10
-	readingsPrefix = "reading\x1f" // of their names in meta
-	readingsEnd    = "reading\x20" // above each name with the prefix
+	maxReadings   = 10_000
+	maxReadingLen = 4 << 10
 )
 
-// readingName is what a reading is stored under.
-func readingName(r *captures.Reading) string {
-	return readingsPrefix + r.Method + "\x1f" + r.Dir.String() + "\x1f" + r.Path
-}
-
 // PutReading stores a reading in the place of the one at its path; an empty Type
-// forgets that.
+// withdraws that.
 //
 // In a capture that is open for reading, it writes past that, as PutSummaries does.
 //
-// Limits: 10,000 readings of 4 KiB. Errors: ErrInUse, or what the system says.
+// Limits: 10,000 readings of 4 KiB. Errors: ErrInUse, ErrOlderFormat, or what the system
+// says.
 func (s *Store) PutReading(ctx context.Context, r captures.Reading) error {
-	put := func(tx *sql.Tx) error { return putReading(ctx, tx, &r) }
-	if s.writer != nil {
-		return pathError(s.Path, s.writer.do(ctx, put))
-	}
-	return pathError(s.Path, s.writeBeside(ctx, put))
+	return s.putNumbered(ctx, func(tx *sql.Tx, n int64) error { return putReading(ctx, tx, n, &r) })
 }
 
-func putReading(ctx context.Context, tx *sql.Tx, r *captures.Reading) error {
-	if len(readingName(r))+len(r.Type) > maxReadingLen || strings.Contains(r.Method+r.Path, "\x1f") {
-		return fmt.Errorf("a reading of %.40q at %.40q cannot be stored", r.Method, r.Path)
+// putNumbered runs fn in a transaction, with the number of the row that it adds.
+func (s *Store) putNumbered(ctx context.Context, fn func(tx *sql.Tx, n int64) error) error {
+	if s.writer != nil {
+		return pathError(s.Path, s.writer.do(ctx, func(tx *sql.Tx) error {
+			s.writer.n++ // we are on its goroutine
+			return fn(tx, s.writer.n)
+		}))
 	}
-	if r.Type == "" {
-		_, err := tx.ExecContext(ctx, `DELETE FROM meta WHERE name = ?`, readingName(r))
+	if s.format < schema.WithSegments {
+		return pathError(s.Path, captures.ErrOlderFormat)
+	}
+	return pathError(s.Path, s.writeBeside(ctx, func(tx *sql.Tx) error {
+		var last int64
+		if err := tx.QueryRowContext(ctx, columnsNow.lastNumber).Scan(&last); err != nil {
+			return err
+		}
+		if last > math.MaxInt64/2 {
+			return captures.Damaged("the number %d leaves none for what is added", last)
+		}
+		return fn(tx, last+1)
+	}))
+}
+
+func putReading(ctx context.Context, tx *sql.Tx, n int64, r *captures.Reading) error {
+	if len(r.Method)+len(r.Path)+len(r.Type) > maxReadingLen {
+		return fmt.Errorf("a reading of %.40q at %.40q is longer than %d bytes", r.Method, r.Path, maxReadingLen)
+	}
+	var have int
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM readings`).Scan(&have); err != nil {
 		return err
 	}
-	var n int
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM meta WHERE name >= ? AND name < ?`, readingsPrefix, readingsEnd).Scan(&n); err != nil {
-		return err
-	}
-	if n >= maxReadings {
+	if have >= maxReadings {
 		return fmt.Errorf("more than %d readings", maxReadings)
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-		readingName(r), []byte(r.Type))
+	_, err := tx.ExecContext(ctx, `INSERT INTO readings (n, method, dir, path, type, changed_ns) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (method, dir, path) DO UPDATE SET n = excluded.n, type = excluded.type, changed_ns = excluded.changed_ns`,
+		n, r.Method, int64(r.Dir), r.Path, r.Type, time.Now().UnixNano())
 	return err
 }
 
@@ -63,25 +75,39 @@ func putReading(ctx context.Context, tx *sql.Tx, r *captures.Reading) error {
 //
 // Errors: ErrDamaged.
 func (s *Store) Readings(ctx context.Context, method string) ([]captures.Reading, error) {
-	var list []captures.Reading
-	from := readingsPrefix
-	if method != "" {
-		from += method + "\x1f"
+	if s.format < schema.WithSegments {
+		return s.readingsBefore(ctx, method)
 	}
-	to := from[:len(from)-1] + "\x20" // the prefix ends in 0x1f
+	var list []captures.Reading
+	err := s.page(ctx, func(c *rowValues) bool {
+		list = append(list, captures.Reading{Method: c.text(), Dir: captures.Direction(c.small(1)), Path: c.text(), Type: c.text()})
+		return c.err == nil
+	}, `SELECT method, dir, path, type FROM readings WHERE (method = ?1 OR ?1 = '') AND type <> '' ORDER BY method, dir, path LIMIT ?2`, method, maxReadings)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// readingsBefore is Readings for formats 1 and 2, which have them in meta under names of
+// four parts.
+func (s *Store) readingsBefore(ctx context.Context, method string) ([]captures.Reading, error) {
+	var list []captures.Reading
 	err := s.page(ctx, func(c *rowValues) bool {
 		name, value := c.text(), c.bytes()
-		parts := strings.Split(strings.TrimPrefix(name, readingsPrefix), "\x1f")
-		if len(parts) != 3 || parts[1] != captures.Up.String() && parts[1] != captures.Down.String() || len(value) == 0 {
-			return true // nothing that we stored
+		parts := strings.Split(name, "\x1f")
+		if len(parts) != 4 || parts[2] != captures.Up.String() && parts[2] != captures.Down.String() || len(value) == 0 {
+			return true // nothing that was stored as a reading
 		}
-		r := captures.Reading{Method: parts[0], Path: parts[2], Type: string(value)}
-		if parts[1] == captures.Down.String() {
+		r := captures.Reading{Method: parts[1], Path: parts[3], Type: string(value)}
+		if parts[2] == captures.Down.String() {
 			r.Dir = captures.Down
 		}
-		list = append(list, r)
+		if method == "" || r.Method == method {
+			list = append(list, r)
+		}
 		return true
-	}, `SELECT name, value FROM meta WHERE name >= ? AND name < ? ORDER BY name LIMIT ?`, from, to, maxReadings)
+	}, `SELECT name, value FROM meta WHERE name >= 'reading' || char(31) AND name < 'reading ' ORDER BY name LIMIT ?`, maxReadings)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +120,10 @@ func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) erro
 	if err := idle(s.Path); err != nil {
 		return err
 	}
-	if err := isWhole(s.Path); err != nil {
+	if err := database.CheckWhole(s.Path); err != nil {
 		return err
 	}
-	db, err := openDB(s.Path, "rw")
+	db, err := database.Open(s.Path, "rw")
 	if err != nil {
 		return err
 	}
@@ -111,32 +137,4 @@ func (s *Store) writeBeside(ctx context.Context, fn func(tx *sql.Tx) error) erro
 		}
 	}
 	return errors.Join(err, db.Close())
-}
-
-// isWhole refuses a file that is shorter than its first page says: to write to a part of
-// a capture could lose more of it.
-func isWhole(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	var head [32]byte
-	if _, err := f.ReadAt(head[:], 0); err != nil {
-		return fmt.Errorf("%w: %w", captures.ErrDamaged, err)
-	}
-
-	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
-	if pageSize == 1 { // stands for 65,536, which two bytes cannot hold
-		pageSize = 1 << 16
-	}
-	pages := int64(binary.BigEndian.Uint32(head[28:]))
-	if pages*pageSize > info.Size() {
-		return fmt.Errorf("%w: %d bytes of %d", captures.ErrDamaged, info.Size(), pages*pageSize)
-	}
-	return nil
 }

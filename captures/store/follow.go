@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/database"
+	"unwire/captures/store/internal/schema"
+	"unwire/captures/store/internal/segment"
 )
 
 // Follow yields everything in the capture and then, looking again as often as
@@ -70,87 +74,144 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	ctx, cancel := s.meter.bounded(ctx)
 	defer cancel()
 	fail := func(err error) ([]captures.Event, int64, bool, error) {
-		return nil, last, false, pathError(s.Path, explainTime(ctx, err))
+		return nil, last, false, pathError(s.Path, database.ExplainTime(ctx, err))
 	}
 	conn, err := s.reader(ctx, maxValue)
 	if err != nil {
-		return fail(explain(err))
+		return fail(database.Explain(err))
 	}
 	defer func() { _ = conn.Close() }()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		return fail(explain(err))
+		return fail(database.Explain(err))
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to commit
-	chunks, more1, err := s.chunksSince(ctx, tx, last)
+	pages := []*eventPage{{}}
+	err = s.chunksSince(ctx, tx, last, pages[0])
+	if err == nil && s.format >= schema.WithSegments {
+		pages = append(pages, &eventPage{})
+		err = s.segmentsSince(ctx, tx, last, pages[1])
+	}
 	if err != nil {
 		return fail(err)
 	}
-	if err := limitValues(conn, maxHeadValue); err != nil {
+	if err := database.LimitValues(conn, maxHeadValue); err != nil {
 		return fail(err)
 	}
-	events, more2, err := eventsSince(ctx, tx, last)
-	if err != nil {
+	events := &eventPage{}
+	if err := s.eventsSince(ctx, tx, last, events); err != nil {
 		return fail(err)
 	}
-	next = last
-	for _, l := range [][]captures.Event{chunks, events} {
-		if len(l) > 0 {
-			next = max(next, l[len(l)-1].N)
-		}
-	}
-	if more1 {
-		next = min(next, chunks[len(chunks)-1].N)
-	}
-	if more2 {
-		next = min(next, events[len(events)-1].N)
-	}
-	page = slices.DeleteFunc(append(chunks, events...), func(e captures.Event) bool { return e.N > next })
-	slices.SortFunc(page, func(a, b captures.Event) int { return cmp.Compare(a.N, b.N) })
-	return page, next, more1 || more2, nil
+	page, next, more = mergePages(append(pages, events), last)
+	return page, next, more, nil
 }
 
-// chunksSince reads a page of chunks; more says that it is full.
-func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page []captures.Event, more bool, err error) {
+// An eventPage is a page of what one table has behind a number, in order.
+type eventPage struct {
+	events []captures.Event
+
+	// full says that there may be more; CompleteTo is then the number up to which none is
+	// missing.
+	full       bool
+	completeTo int64
+}
+
+// mergePages puts the pages in order, up to the number to which all of them are
+// complete, and returns that number.
+func mergePages(pages []*eventPage, last int64) (all []captures.Event, next int64, more bool) {
+	next = last
+	for _, p := range pages {
+		if n := len(p.events); n > 0 {
+			next = max(next, p.events[n-1].N)
+		}
+	}
+	for _, p := range pages {
+		if p.full {
+			next, more = min(next, p.completeTo), true
+		}
+		all = append(all, p.events...)
+	}
+	all = slices.DeleteFunc(all, func(e captures.Event) bool { return e.N > next })
+	slices.SortFunc(all, func(a, b captures.Event) int { return cmp.Compare(a.N, b.N) })
+	return all, next, more
+}
+
+// chunksSince reads a page of chunks of older formats.
+func (s *Store) chunksSince(ctx context.Context, db readable, last int64, p *eventPage) error {
 	bytes := 0
-	err = scan(ctx, db, func(c *rowValues) bool {
+	return scan(ctx, db, func(c *rowValues) bool {
 		e := captures.Event{Kind: captures.Received, N: c.int(), Chunk: c.chunk(s.unpack)}
 		if c.err == nil && e.N <= last {
-			c.err = damaged("chunk number %d stands behind %d", e.N, last)
+			c.err = captures.Damaged("chunk number %d stands behind %d", e.N, last)
 		}
 		if c.err != nil {
 			return false
 		}
 		last = e.N
-		page = append(page, e)
 		bytes += len(e.Chunk.Data)
-		more = len(page) == pageRows || bytes >= pageBytes
-		return !more
+		p.events = append(p.events, e)
+		p.full, p.completeTo = len(p.events) == pageRows || bytes >= pageBytes, e.N
+		return !p.full
 	}, `SELECT c.n, `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
 		WHERE c.n > ? ORDER BY c.n LIMIT ?`, last, pageRows)
-	return page, more, err
+}
+
+// segmentsSince reads a page of segments. Those that began earlier may go on behind last.
+func (s *Store) segmentsSince(ctx context.Context, db readable, last int64, p *eventPage) error {
+	bytes, rows := 0, 0
+	previous := int64(math.MinInt64)
+	err := scan(ctx, db, func(c *rowValues) bool {
+		n, ok := c.values[0].(int64)
+		if ok && n <= previous {
+			c.err = captures.Damaged("segment %d stands behind %d", n, previous)
+		}
+		c.segment(s.unpack, func(number int64, k captures.Chunk) bool {
+			bytes += len(k.Data)
+			if number > last {
+				p.events = append(p.events, captures.Event{Kind: captures.Received, N: number, Chunk: k})
+			}
+			return true
+		})
+		if c.err != nil {
+			return false
+		}
+		previous = n
+		rows++
+		p.full, p.completeTo = n > last && (rows >= followSegments || bytes >= pageBytes), n
+		return !p.full
+	}, `SELECT `+segmentColumns+segmentTables+`WHERE g.n > ? AND g.last > ? ORDER BY g.n`, last-segment.MaxSpan, last)
+	slices.SortFunc(p.events, func(a, b captures.Event) int { return cmp.Compare(a.N, b.N) })
+	for i := 1; err == nil && i < len(p.events); i++ {
+		if p.events[i].N == p.events[i-1].N {
+			err = captures.Damaged("two chunks have the number %d", p.events[i].N)
+		}
+	}
+	return err
 }
 
 // eventsSince reads a page of what happened to exchanges.
-func eventsSince(ctx context.Context, db readable, last int64) (page []captures.Event, more bool, err error) {
+func (s *Store) eventsSince(ctx context.Context, db readable, last int64, p *eventPage) error {
 	size := int64(0)
-	err = scan(ctx, db, func(c *rowValues) bool {
+	return scan(ctx, db, func(c *rowValues) bool {
 		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.small(int64(captures.Ended))), Exchange: c.exchange()}
 		if c.err == nil && e.Kind == captures.Received {
-			c.err = damaged("event %d has kind %d", e.N, e.Kind)
+			c.err = captures.Damaged("event %d has kind %d", e.N, e.Kind)
 		}
 		if c.err == nil && e.N <= last {
-			c.err = damaged("event number %d stands behind %d", e.N, last)
+			c.err = captures.Damaged("event number %d stands behind %d", e.N, last)
 		}
 		if c.err != nil {
 			return false
 		}
 		last = e.N
-		page = append(page, e)
+		p.events = append(p.events, e)
 		size += c.bytesOf()
-		more = len(page) == pageRows || size >= pageBytes
-		return !more
-	}, `SELECT n, kind, `+liveExchange+` FROM events JOIN exchanges ON id = exchange
-		WHERE n > ? ORDER BY n LIMIT ?`, last, pageRows)
-	return page, more, err
+		p.full, p.completeTo = len(p.events) == pageRows || size >= pageBytes, e.N
+		return !p.full
+	}, `SELECT v.n, v.kind, `+columnsFor(s.format).exchange+` JOIN events v ON v.exchange = e.id
+		WHERE v.n > ? ORDER BY v.n LIMIT ?`, last, pageRows)
 }
+
+// followSegments is how many segments are read at once: those of many streams overlap, so
+// that of a small page little would be complete.
+const followSegments = 512

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -29,10 +28,10 @@ const (
 	leastExpansion = 1 << 30 // bytes of bodies that any file may have
 	maxExpansion   = 256     // bytes of bodies for each byte of the file
 
-	// Heads (URLs, headers, errors) are stored as they are, so they cannot have
-	// more bytes than the file. Of UTF-16 databases SQLite returns up to 1.5 times.
-	leastHeads = 16 << 20
-	maxHeads   = 2
+	// Heads are URLs, headers and errors. Sections of headers are stored once, so those of
+	// many equal requests have more bytes than the file.
+	leastHeads = 256 << 20
+	maxHeads   = 256 // bytes for each byte of the file
 
 	pageTime = 30 * time.Second // for one query, which reads a few megabytes
 
@@ -196,7 +195,7 @@ func exceeds(have, limit usage) string {
 	case have.bodies > limit.bodies:
 		return fmt.Sprintf("expands to more than the limit of %s of bodies", byteCount(limit.bodies))
 	case have.heads > limit.heads:
-		return fmt.Sprintf("has more than %s of URLs and headers, which is more than its file can hold", byteCount(limit.heads))
+		return fmt.Sprintf("expands to more than the limit of %s of URLs and headers", byteCount(limit.heads))
 	case have.time > limit.time:
 		return fmt.Sprintf("takes more than the limit of %v to read", limit.time)
 	}
@@ -222,17 +221,6 @@ func (m *meter) bounded(ctx context.Context) (context.Context, context.CancelFun
 
 func timeLimited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, &LimitError{What: fmt.Sprintf("has a part that takes more than %v to read", d)})
-}
-
-// explainTime returns what ended a query: the limit of ctx, or else err.
-func explainTime(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	if limit, ok := errors.AsType[*LimitError](context.Cause(ctx)); ok {
-		return limit
-	}
-	return ctx.Err() // SQLite may call it an interrupt
 }
 
 // fileSize is 0 for a file that is not there.

@@ -18,6 +18,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/internal/require"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/payload"
 )
 
 // smallExpansion are limits that tests reach with little work.
@@ -34,8 +35,8 @@ func openSmall(t testing.TB, path string) *Store {
 // repeatBlob has an exchange name one payload of size zero bytes n times more.
 func repeatBlob(t testing.TB, path string, size, n int) {
 	t.Helper()
-	packed := require.Value(newPacker())(t)
-	_, data := packed.pack(make([]byte, size))
+	packed := require.Value(payload.NewPacker())(t)
+	_, data := packed.Pack(make([]byte, size))
 	db := require.Value(sql.Open("sqlite", path))(t)
 	defer func() { require.NoError(t, db.Close()) }()
 	for _, q := range []struct {
@@ -86,8 +87,8 @@ func within(t testing.TB, d time.Duration, do func(ctx context.Context)) {
 // The last number that a chunk can have is the last chunk, at the end of a page, too.
 func TestLastSequenceNumberEndsAnExchange(t *testing.T) {
 	for name, chunks := range map[string][]int{
-		"rows of a first page": slices.Repeat([]int{10}, pageFirst),
-		"rows of two pages":    slices.Repeat([]int{2000}, pageFirst+chunkRows),
+		"rows of a first page": slices.Repeat([]int{10}, firstRows),
+		"rows of two pages":    slices.Repeat([]int{2000}, firstRows+chunkRows),
 		"bytes of a page":      {10, pageBytes},
 		"small":                slices.Repeat([]int{10}, 5000),
 	} {
@@ -99,6 +100,7 @@ func TestLastSequenceNumberEndsAnExchange(t *testing.T) {
 		}
 		r.End(captures.Complete, "")
 		require.NoError(t, s.Close())
+		asOlderChunks(t, path)
 		alter(t, path, fmt.Sprintf("UPDATE chunks SET seq = %d WHERE seq = (SELECT max(seq) FROM chunks)", math.MaxInt64))
 		forged := require.Value(Open(path, ReadOptions{}))(t)
 		within(t, 20*time.Second, func(ctx context.Context) {
@@ -147,8 +149,8 @@ func TestExpansionOfAllExchanges(t *testing.T) {
 	repeatBlob(t, path, 1<<20, 3)
 	alter(t, path,
 		`WITH RECURSIVE i(k) AS (SELECT 2 UNION ALL SELECT k+1 FROM i WHERE k < 20)
-		INSERT INTO exchanges SELECT k, method, url, http, status, request_headers, request_trailers, response_headers, response_trailers,
-			started_ns, duration_ns, client, server, tls, outcome, error, bytes_up, bytes_down, source FROM i, exchanges WHERE id = 1`,
+		INSERT INTO exchanges SELECT k, protocol, method, url, http, status, request_headers, request_trailers, response_headers, response_trailers,
+			started_ns, duration_ns, client, server, process, tls, outcome, error, bytes_up, bytes_down, source FROM i, exchanges WHERE id = 1`,
 		`INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) SELECT c.n + 10000*e.id, e.id, seq, dir, t_ns, size, blob, data FROM chunks c, exchanges e WHERE e.id > 1`)
 	s := openSmall(t, path)
 	var read, total int64
@@ -184,20 +186,6 @@ func TestManyPassesAreNotLimited(t *testing.T) {
 	}
 }
 
-// A payload that follows itself is inflated once.
-func TestRepeatedPayloadIsInflatedOnce(t *testing.T) {
-	path := record(t, "hello")
-	repeatBlob(t, path, 1<<20, 7)
-	s := openSmall(t, path)
-	s.meter.limits.Bytes = 1 << 30
-	if n, _, err := drain(t.Context(), s, 1); err != nil || n < 7 {
-		t.Fatalf("%d chunks, %v", n, err)
-	}
-	if s.unpack.inflated != 1 {
-		t.Errorf("it was inflated %d times", s.unpack.inflated)
-	}
-}
-
 // forgePages overwrites pages of a table's tree: each child of its root becomes
 // the same one.
 func forgePages(t testing.TB, path, name string) {
@@ -225,11 +213,11 @@ func forgePages(t testing.TB, path, name string) {
 
 // Trees whose pages come again and again yield what is in order, and an error.
 func TestRepeatedPagesAreDamage(t *testing.T) {
-	for _, name := range []string{"exchanges", "chunks", "chunks_exchange", "events"} {
+	for _, name := range []string{"exchanges", "chunks", "chunks_exchange", "segments", "segments_exchange", "events"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.uwc")
 			s := require.Value(Create(path, Options{}))(t)
-			for range 400 {
+			for range map[bool]int{false: 400, true: 1500}[name == "segments_exchange"] {
 				r := require.Value(s.Begin(captures.Exchange{Method: "GET", URL: "https://h/" + strings.Repeat("x", 200)}))(t)
 				for range 20 {
 					r.Chunk(captures.Down, bytes.Repeat([]byte("y"), 40))
@@ -237,6 +225,9 @@ func TestRepeatedPagesAreDamage(t *testing.T) {
 				r.End(captures.Complete, "")
 			}
 			require.NoError(t, s.Close())
+			if strings.HasPrefix(name, "chunks") {
+				asOlderChunks(t, path)
+			}
 			forgePages(t, path, name)
 			r := openSmall(t, path)
 			within(t, 30*time.Second, func(ctx context.Context) {

@@ -1,10 +1,8 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -13,13 +11,13 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/database"
 )
 
 // Readers fetch pages and hold no transaction while their caller runs: a slow
 // consumer must not keep the recorder's log from being folded.
 const (
 	pageRows  = 64
-	chunkRows = 1024 // preparing a query takes as long as a hundred small chunks
 	pageBytes = 4 << 20
 )
 
@@ -28,24 +26,16 @@ type readable interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// liveExchange is exchangeColumns where the byte counts of an exchange that
-// has not ended are taken from its chunks: they are written only at the end.
-const liveExchange = `id, method, url, http, status, request_headers, request_trailers,
-	response_headers, response_trailers, started_ns, duration_ns, client, server, tls, outcome, error,
-	CASE outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 0), 0) ELSE bytes_up END,
-	CASE outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 1), 0) ELSE bytes_down END,
-	source`
-
 // scan runs a query and calls each with every row until it returns false.
 func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return explain(err)
+		return database.Explain(err)
 	}
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()
 	if err != nil {
-		return explain(err)
+		return database.Explain(err)
 	}
 	values := make([]any, len(columns))
 	targets := make([]any, len(columns))
@@ -54,7 +44,7 @@ func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query 
 	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
-			return explain(err)
+			return database.Explain(err)
 		}
 		c := &rowValues{values: values}
 		more := each(c)
@@ -65,7 +55,7 @@ func scan(ctx context.Context, db readable, each func(c *rowValues) bool, query 
 			return nil
 		}
 	}
-	return explain(rows.Err())
+	return database.Explain(rows.Err())
 }
 
 // page runs one query on a connection of its own.
@@ -79,10 +69,10 @@ func (s *Store) pageOf(ctx context.Context, limit int, each func(c *rowValues) b
 	defer cancel()
 	conn, err := s.reader(ctx, limit)
 	if err != nil {
-		return pathError(s.Path, explainTime(ctx, explain(err)))
+		return pathError(s.Path, database.ExplainTime(ctx, database.Explain(err)))
 	}
 	defer func() { _ = conn.Close() }()
-	return pathError(s.Path, explainTime(ctx, scan(ctx, conn, each, query, args...)))
+	return pathError(s.Path, database.ExplainTime(ctx, scan(ctx, conn, each, query, args...)))
 }
 
 // Exchanges yields all exchanges in the order in which they began. It ends
@@ -99,7 +89,7 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*cap
 		e := c.exchange()
 		return e, e.ID
 	}
-	query := `SELECT ` + liveExchange + ` FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`
+	query := `SELECT ` + columnsFor(s.format).exchange + ` WHERE e.id > ? ORDER BY e.id LIMIT ?`
 	return rowsAfter(ctx, s, number, pageRows, query, read, s.oneFrom)
 }
 
@@ -178,7 +168,7 @@ func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
 	err = r.s.page(r.ctx, func(c *rowValues) bool {
 		value, id := r.read(c)
 		if c.err == nil && id <= last {
-			c.err = damaged("exchange %d stands behind %d", id, last)
+			c.err = captures.Damaged("exchange %d stands behind %d", id, last)
 		}
 		if c.err == nil {
 			c.err = r.s.meter.charge(id, usage{heads: c.bytesOf()})
@@ -206,7 +196,7 @@ func (s *Store) oneFrom(ctx context.Context, from int64) (e *captures.Exchange, 
 			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
 		}
 		return false
-	}, `SELECT `+liveExchange+` FROM exchanges WHERE id >= ? ORDER BY id LIMIT 1`, from)
+	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id >= ? ORDER BY e.id LIMIT 1`, from)
 	return e, id, err
 }
 
@@ -286,7 +276,7 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	err := s.page(ctx, func(c *rowValues) bool {
 		e = c.exchange()
 		return false
-	}, `SELECT `+liveExchange+` FROM exchanges WHERE id = ?`, id)
+	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id = ?`, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -294,137 +284,4 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 		return nil, pathError(s.Path, fmt.Errorf("exchange %d: %w", id, captures.ErrNoExchange))
 	}
 	return e, nil
-}
-
-// chunkColumns are what rowValues.chunk reads, from chunks as c and blobs as b.
-const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data, b.sha256`
-
-// chunk reads the values of chunkColumns.
-func (c *rowValues) chunk(u *unpacker) captures.Chunk {
-	k := captures.Chunk{Exchange: c.int(), Seq: c.size(), Dir: captures.Direction(c.small(1)), T: time.Duration(c.size())}
-	size := c.size()
-	k.Data = c.bytes()
-	if c.nextValue() != nil && c.err == nil { // stored by its hash
-		codec, declared := c.nextValue(), c.nextValue()
-		data, sum := c.bytes(), c.bytes()
-		ci, ok1 := codec.(int64)
-		di, ok2 := declared.(int64)
-		if !ok1 || !ok2 {
-			c.err = damaged("exchange %d: chunk %d: its payload is missing", k.Exchange, k.Seq)
-			return k
-		}
-		var err error
-		if k.Data, err = u.unpack(ci, di, data); err != nil && c.err == nil {
-			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, err)
-		}
-		if u.verify && c.err == nil && !hasSum(k.Data, sum) {
-			c.err = damaged("exchange %d: chunk %d: its payload is not what was stored", k.Exchange, k.Seq)
-		}
-	}
-	if c.err == nil && int64(len(k.Data)) != size {
-		c.err = damaged("exchange %d: chunk %d has %d bytes where %d were declared", k.Exchange, k.Seq, len(k.Data), size)
-	}
-	return k
-}
-
-func hasSum(data, sum []byte) bool {
-	hash := sha256.Sum256(data)
-	return bytes.Equal(hash[:], sum)
-}
-
-// Chunks yields the chunks of an exchange from sequence number fromSeq on, in
-// order. It ends after the first error; an exchange that does not exist has none.
-//
-// Limits: a payload inflates to at most 64 MiB; all of them together are bounded
-// by the Limits of the store.
-// Errors: ErrDamaged, a LimitError, the context's.
-func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
-	return func(yield func(captures.Chunk, error) bool) {
-		r := chunkReader{s: s, ctx: ctx, id: id, next: fromSeq, yield: yield}
-		small := false // the chunks are many, and small
-		for limit := pageFirst; ; limit = chunkRows {
-			if small && s.damage == nil {
-				began := time.Now()
-				pages := s.pageChunks(ctx, id, r.next)
-				r.used.time += time.Since(began)
-				n, all := pages(r.give)
-				if r.stopped || all {
-					return
-				}
-				if n >= pageFirst {
-					continue
-				}
-			}
-			began := time.Now()
-			page, size, full, err := s.queryChunks(ctx, id, r.next, limit)
-			r.used.time += time.Since(began)
-			for _, k := range page {
-				if !r.give(k) {
-					return
-				}
-			}
-			if err != nil {
-				yield(captures.Chunk{}, err)
-				return
-			}
-			if !full || r.last {
-				return
-			}
-			small = size < pageSmall*len(page)
-		}
-	}
-}
-
-// A chunkReader hands out the chunks of an exchange as far as they are in order
-// and within the limits.
-type chunkReader struct {
-	s       *Store
-	ctx     context.Context
-	id      int64
-	next    int64 // the least sequence number that may come
-	last    bool  // none can come any more
-	used    usage
-	yield   func(captures.Chunk, error) bool
-	stopped bool
-}
-
-// give yields a chunk, and returns whether to go on.
-func (r *chunkReader) give(k captures.Chunk) bool {
-	err := r.ctx.Err()
-	if err == nil && (k.Seq < r.next || r.last) {
-		// Forged pages may have them in any order; without this the same page
-		// would be read for ever.
-		err = damaged("exchange %d: chunk %d stands where %d or a later one belongs", r.id, k.Seq, r.next)
-	}
-	if err == nil {
-		r.used.bodies += int64(len(k.Data))
-		err = r.s.meter.charge(r.id, r.used)
-	}
-	if err != nil {
-		r.stopped = true
-		r.yield(captures.Chunk{}, pathError(r.s.Path, err))
-		return false
-	}
-	if r.last = k.Seq == math.MaxInt64; !r.last {
-		r.next = k.Seq + 1
-	}
-	r.stopped = !r.yield(k, nil)
-	return !r.stopped
-}
-
-// queryChunks reads the next chunks of an exchange, up to so many or a few megabytes:
-// how many bytes they have, and whether more may follow.
-func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, size int, full bool, err error) {
-	err = s.pageOf(ctx, maxValue, func(c *rowValues) bool {
-		k := c.chunk(s.unpack)
-		if c.err != nil {
-			return false
-		}
-		page = append(page, k)
-		size += len(k.Data)
-		full = len(page) == limit || size >= pageBytes
-		return !full
-	}, `SELECT `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
-		WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, from, limit)
-	return page, size, full, err
 }

@@ -2,12 +2,15 @@ package store
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/fields"
+	"unwire/captures/store/internal/payload"
 )
 
 // How long bytes are held back at most because a secret may be passing: after
@@ -37,6 +40,9 @@ type recording struct {
 	// left is how many bytes of each direction may still be stored, if Options.MaxBody is
 	// set.
 	left [2]int64
+
+	// headersCut is how many fields of headers were left out.
+	headersCut int
 
 	heldSince [2]time.Time
 	timer     *time.Timer // ends the holding back of chunks
@@ -107,7 +113,7 @@ func (r *recording) Response(status int, h captures.Headers) {
 	if r.ended {
 		return
 	}
-	r.ex.Status, r.ex.ResponseHeaders = status, r.store.cleanHeaders(h)
+	r.ex.Status, r.ex.ResponseHeaders = status, r.section(h)
 	if r.store.Redactor != nil && r.bodies[captures.Down] == nil {
 		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.Redactor, h)
 	}
@@ -178,7 +184,7 @@ func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures
 		r.left[dir] -= int64(len(p))
 	}
 	for more := len(p) > 0 || r.ex.Transport == captures.WebSocket; more; {
-		n := min(len(p), maxChunk)
+		n := min(len(p), payload.MaxSize)
 		c := &captures.Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Opcode: op, Data: bytes.Clone(p[:n])}
 		r.seq++
 		p = p[n:]
@@ -266,12 +272,19 @@ func (r *recording) heldBefore(t time.Time) bool {
 func (r *recording) emit(chunks ...*captures.Chunk) {
 	for _, c := range chunks {
 		// Store.Err keeps the error.
-		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))})
+		_ = r.store.writer.put(op{chunk: c, isMsg: r.ex.Transport == captures.WebSocket, cost: int64(len(c.Data))})
 	}
 }
 
 // Relate records how the exchange is related to another one.
-func (r *recording) Relate(captures.RelationKind, int64) {}
+func (r *recording) Relate(kind captures.RelationKind, target int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	_ = r.store.writer.put(op{rel: &captures.Relation{Exchange: r.ex.ID, Kind: kind, Target: target}})
+}
 
 // Trailers records the trailers of one direction.
 func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
@@ -281,9 +294,9 @@ func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
 		return
 	}
 	if dir == captures.Up {
-		r.ex.RequestTrailers = r.store.cleanHeaders(h)
+		r.ex.RequestTrailers = r.section(h)
 	} else {
-		r.ex.ResponseTrailers = r.store.cleanHeaders(h)
+		r.ex.ResponseTrailers = r.section(h)
 	}
 	_ = r.write(captures.Changed)
 }
@@ -370,15 +383,21 @@ func (r *recording) mentionCut() {
 			r.ex.AddShortened(dir, n, r.store.maxBody)
 		}
 	}
+	if r.headersCut > 0 {
+		if r.ex.Error != "" {
+			r.ex.Error += "; "
+		}
+		r.ex.Error += fmt.Sprintf("%d header fields were not stored: a section has at most %d bytes", r.headersCut, maxSection)
+	}
 }
 
 // redact takes the secrets out of what is known when an exchange begins.
 func (r *recording) redact(ex *captures.Exchange) {
 	s := r.store
+	for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
+		*h = slices.Clone(r.bounded(*h))
+	}
 	if s.Redactor == nil {
-		for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
-			*h = slices.Clone(*h)
-		}
 		return
 	}
 	r.ex = s.Redactor.Exchange(r.ex)
@@ -389,12 +408,29 @@ func (r *recording) redact(ex *captures.Exchange) {
 	}
 }
 
-// cleanHeaders returns a copy of h as it may be stored.
-func (s *Store) cleanHeaders(h captures.Headers) captures.Headers {
-	if s.Redactor == nil {
+// maxSection is how many bytes a section of headers has in the file: with HPACK, a few
+// bytes on the wire can stand for many.
+const maxSection = 1 << 20
+
+// bounded returns what of a section is stored, and counts what is not.
+func (r *recording) bounded(h captures.Headers) captures.Headers {
+	size := 0
+	for i := range h {
+		if size += fields.Size(h[i]); size > maxSection || i >= fields.Max {
+			r.headersCut += len(h) - i
+			return h[:i]
+		}
+	}
+	return h
+}
+
+// section returns a copy of a section of headers as it may be stored.
+func (r *recording) section(h captures.Headers) captures.Headers {
+	h = r.bounded(h)
+	if r.store.Redactor == nil {
 		return slices.Clone(h)
 	}
-	return s.Redactor.Headers(h)
+	return r.store.Redactor.Headers(h)
 }
 
 // clean returns text as it may be stored.

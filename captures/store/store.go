@@ -35,6 +35,10 @@ import (
 	"unwire/captures"
 	"unwire/captures/profile"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/database"
+	"unwire/captures/store/internal/filelock"
+	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/schema"
 )
 
 // Options says how a capture is written. The zero value is what a recorder wants.
@@ -80,7 +84,7 @@ type ReadOptions struct {
 
 // tuning is what only tests set.
 type tuning struct {
-	migrations   []migration
+	migrations   []schema.Migration
 	maxPages     int           // PRAGMA max_page_count, for a disk that is full
 	beforeCommit func()        // a slow disk
 	holdFor      time.Duration // how long a possible secret is held back at most
@@ -103,11 +107,16 @@ type Store struct {
 	profile *profile.Profile
 	format  int
 	read    *sql.DB
-	unpack  *unpacker
+	unpack  *payload.Unpacker
+
+	// oldChunks guards noOldChunks: all chunks are in segments.
+	oldChunks   sync.Once
+	noOldChunks bool
+
 	meter   *meter
 	damage  error   // what is wrong with a file of which only a part is there
 	writer  *writer // nil when opened for reading
-	lock    *fileLock
+	lock    *filelock.Lock
 	holdFor time.Duration
 	maxBody int64 // 0: no limit
 	closing func(*Store)
@@ -140,7 +149,7 @@ func Create(path string, o Options) (*Store, error) {
 
 func create(path string, o Options, t tuning) (*Store, error) {
 	if t.migrations == nil {
-		t.migrations = formatMigrations()
+		t.migrations = schema.Steps()
 	}
 	if t.holdFor == 0 {
 		t.holdFor = maxHold
@@ -148,10 +157,10 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if o.QueueBytes <= 0 {
 		o.QueueBytes = 64 << 20
 	}
-	if fresh, err := checkPath(path); err != nil && !fresh && !errors.Is(err, os.ErrNotExist) {
+	if fresh, err := database.CheckPath(path); err != nil && !fresh && !errors.Is(err, os.ErrNotExist) {
 		return nil, pathError(path, err)
 	}
-	lock, err := lockFile(path + "-lock")
+	lock, err := filelock.Take(path + "-lock")
 	if err != nil {
 		return nil, pathError(path, lockError(path, err))
 	}
@@ -160,7 +169,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
 	}
 	if err := s.openForWriting(o, t); err != nil {
-		return nil, pathError(path, errors.Join(explain(err), s.release()))
+		return nil, pathError(path, errors.Join(database.Explain(err), s.release()))
 	}
 	return s, nil
 }
@@ -192,21 +201,21 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	case !errors.Is(err, os.ErrExist):
 		return err
 	}
-	fresh, err := checkPath(s.Path)
+	fresh, err := database.CheckPath(s.Path)
 	have := 0
 	if !fresh {
 		if err != nil {
 			return err
 		}
 		var checked *sql.DB
-		if checked, have, err = openChecked(ctx, s.Path, t.migrations); err != nil {
+		if checked, have, err = database.OpenChecked(ctx, s.Path, t.migrations); err != nil {
 			return err
 		}
 		if err := checked.Close(); err != nil {
 			return err
 		}
 	}
-	db, err := openDB(s.Path, "rw")
+	db, err := database.Open(s.Path, "rw")
 	if err != nil {
 		return err
 	}
@@ -219,15 +228,20 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 			return errors.Join(err, db.Close())
 		}
 	}
+	if s.unpack, err = payload.NewUnpacker(); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if s.read, err = database.Open(s.Path, "ro"); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if err := s.endOrphans(ctx, db); err != nil {
+		return errors.Join(err, db.Close())
+	}
 	if s.writer, err = newWriter(s.Path, db, o, t); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.nextID = s.writer.lastID + 1
-	if s.unpack, err = newUnpacker(); err != nil {
-		return err
-	}
-	s.read, err = openDB(s.Path, "ro")
-	return err
+	return nil
 }
 
 // prepareForWriting migrates the file, ends what a dead recorder left open and
@@ -245,7 +259,7 @@ func prepareForWriting(ctx context.Context, db *sql.DB, have int, t tuning) erro
 			return err
 		}
 	}
-	if err := migrate(ctx, db, have, t.migrations); err != nil {
+	if err := schema.Migrate(ctx, db, have, t.migrations); err != nil {
 		return err
 	}
 	var mode string
@@ -259,32 +273,10 @@ func prepareForWriting(ctx context.Context, db *sql.DB, have int, t tuning) erro
 	if err != nil {
 		return err
 	}
-	return endOrphans(ctx, db)
-}
-
-// endOrphans ends the exchanges whose recorder died.
-func endOrphans(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	_, err = tx.ExecContext(ctx, `INSERT INTO events (n, exchange, kind)
-		SELECT row_number() OVER () + max(coalesce((SELECT max(n) FROM chunks), 0), coalesce((SELECT max(n) FROM events), 0)), id, ?
-		FROM exchanges WHERE outcome = ?`, int64(captures.Ended), string(captures.InFlight))
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `UPDATE exchanges SET
-			outcome = ?,
-			duration_ns = coalesce((SELECT max(t_ns) FROM chunks WHERE exchange = id), 0),
-			bytes_up = coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 0), 0),
-			bytes_down = coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 1), 0)
-		WHERE outcome = ?`, string(captures.Incomplete), string(captures.InFlight))
-	if err != nil {
-		return err
-	}
-	return tx.Commit()
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails: it would end the program
+	_, err = db.ExecContext(ctx, "INSERT OR IGNORE INTO meta (name, value) VALUES ('capture id', ?)", id)
+	return err
 }
 
 // storedRedactor gives r the key of this file, so that a secret has one
@@ -324,7 +316,7 @@ func storedRedactor(ctx context.Context, db *sql.DB, o Options) (*redact.Redacto
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
 func Open(path string, o ReadOptions) (*Store, error) {
-	s, err := open(path, formatMigrations(), oldestReadable)
+	s, err := open(path, schema.Steps(), oldestReadable)
 	if err != nil {
 		return nil, err
 	}
@@ -332,17 +324,20 @@ func Open(path string, o ReadOptions) (*Store, error) {
 	return s, nil
 }
 
+// oldestReadable is the oldest format that is read as it is.
+const oldestReadable = 1
+
 // open opens a file of any format from oldest on.
-func open(path string, steps []migration, oldest int) (*Store, error) {
-	if _, err := checkPath(path); err != nil {
+func open(path string, steps []schema.Migration, oldest int) (*Store, error) {
+	if _, err := database.CheckPath(path); err != nil {
 		return nil, pathError(path, err)
 	}
 	ctx, cancel := timeLimited(context.Background(), openTime)
 	defer cancel()
-	db, version, err := openChecked(ctx, path, steps)
+	db, version, err := database.OpenChecked(ctx, path, steps)
 	var damage error
 	if errors.Is(err, captures.ErrDamaged) {
-		if part, v, perr := openPart(ctx, path, steps); perr == nil {
+		if part, v, perr := database.OpenPart(ctx, path, steps); perr == nil {
 			db, version, damage, err = part, v, err, nil
 		}
 	}
@@ -353,11 +348,11 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 		_ = db.Close()
 		return nil, pathError(path, fmt.Errorf("%w, format %d; this one reads format %d: record to it once to convert it", captures.ErrOlderFormat, version, len(steps)))
 	}
-	u, err := newUnpacker()
+	u, err := payload.NewUnpacker()
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	u.verify = damage != nil
+	u.Verify = damage != nil
 	return &Store{Path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
 }
 
@@ -427,7 +422,7 @@ func (s *Store) release() error {
 		errs = append(errs, s.writer.close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.release())
+		errs = append(errs, s.lock.Release())
 	}
 	return errors.Join(errs...)
 }

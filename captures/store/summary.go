@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/filelock"
+	"unwire/captures/store/internal/schema"
 )
 
 const (
@@ -31,30 +33,21 @@ const (
 	summaryColumns = `s.version, s.truth, s.protocol, s.codec, s.service, s.rpc, s.code, s.frames_up, s.frames_down, s.thread`
 	noSummary      = `NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL`
 
-	// truthColumns are what a Summary depends on besides what is listed.
-	truthColumns = `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
-		(SELECT max(seq) FROM chunks WHERE exchange = e.id)`
 	noTruth = `NULL, NULL, NULL, NULL, NULL`
-
-	// listedColumns are liveExchange without what a listing does not have.
-	listedColumns = `e.id, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns, e.outcome, e.error,
-		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 0), 0) ELSE e.bytes_up END,
-		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0) ELSE e.bytes_down END,
-		(instr(e.tls, '"unverified":true') > 0) + 2 * (instr(e.tls, '"client_certificate":"requested"') > 0)`
 
 	// summarisedTo is the name in meta of the exchange up to which each has a
 	// Summary, with the version of these.
 	summarisedTo = "summarised to"
 )
 
-// listed reads the values of listedColumns, truthColumns and summaryColumns.
+// listed reads the values of columnsOf.listed, columnsOf.truth and summaryColumns.
 func (c *rowValues) listed(version int) captures.Listed {
-	e := &captures.Exchange{ID: c.int(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32))}
+	e := &captures.Exchange{ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32))}
 	started := c.int()
 	if started != 0 {
 		e.Started = time.Unix(0, started).UTC()
 	}
-	e.Duration = time.Duration(c.size())
+	e.Duration, e.Process = time.Duration(c.size()), c.process()
 	e.Outcome, e.Error = captures.Outcome(c.text()), c.text()
 	e.BytesUp, e.BytesDown = c.size(), c.size()
 	tls := c.small(3)
@@ -120,15 +113,16 @@ func hashOf(values []any) int64 {
 }
 
 // summarises reports whether the file's format has a place for summaries.
-func (s *Store) summarises() bool { return s.format >= formatWithSummaries }
+func (s *Store) summarises() bool { return s.format >= schema.WithSummaries }
 
 // listingQuery selects what rowValues.listed reads.
 func (s *Store) listingQuery(rest string) string {
+	c := columnsFor(s.format)
 	if !s.summarises() {
-		return `SELECT ` + listedColumns + `, ` + truthColumns + `, ` + noSummary + ` FROM exchanges e ` + rest
+		return `SELECT ` + c.listed + `, ` + c.truth + `, ` + noSummary + ` FROM ` + c.listedFrom + ` ` + rest
 	}
-	return `SELECT ` + listedColumns + `, ` + truthColumns + `, ` + summaryColumns + `
-		FROM exchanges e LEFT JOIN summaries s ON s.exchange = e.id ` + rest
+	return `SELECT ` + c.listed + `, ` + c.truth + `, ` + summaryColumns + `
+		FROM ` + c.listedFrom + ` LEFT JOIN summaries s ON s.exchange = e.id ` + rest
 }
 
 // Listing yields all exchanges in the order in which they began, without their headers.
@@ -156,7 +150,7 @@ func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l capt
 	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
 	for _, query := range []string{
 		s.listingQuery(rest),
-		`SELECT ` + listedColumns + `, ` + noTruth + `, ` + noSummary + ` FROM exchanges e ` + rest,
+		`SELECT ` + columnsFor(s.format).listed + `, ` + noTruth + `, ` + noSummary + ` FROM ` + columnsFor(s.format).listedFrom + ` ` + rest,
 	} {
 		err = s.page(ctx, func(c *rowValues) bool {
 			if found := c.listed(version); c.err == nil {
@@ -193,7 +187,7 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 	err = s.page(ctx, func(c *rowValues) bool {
 		l := c.listed(version)
 		if c.err == nil && l.Exchange.ID <= last {
-			c.err = damaged("exchange %d stands behind %d", l.Exchange.ID, last)
+			c.err = captures.Damaged("exchange %d stands behind %d", l.Exchange.ID, last)
 		}
 		if c.err == nil {
 			last = l.Exchange.ID
@@ -209,9 +203,9 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 			upTo = math.MinInt64
 		}
 		return true
-	}, `SELECT `+listedColumns+`, `+truthColumns+`, `+summaryColumns+`
-		FROM summaries s INDEXED BY summaries_thread JOIN exchanges e ON e.id = s.exchange
-		WHERE s.thread = ? AND s.thread <> '' ORDER BY s.exchange`, thread)
+	}, `SELECT `+columnsFor(s.format).listed+`, `+columnsFor(s.format).truth+`, `+summaryColumns+`
+		FROM summaries s INDEXED BY summaries_thread CROSS JOIN `+columnsFor(s.format).listedFrom+`
+		WHERE e.id = s.exchange AND s.thread = ? AND s.thread <> '' ORDER BY s.exchange`, thread)
 	return pieces, upTo, err
 }
 
@@ -286,9 +280,9 @@ func idle(path string) error {
 	if _, err := os.Lstat(path + "-lock"); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	lock, err := lockFile(path + "-lock")
+	lock, err := filelock.Take(path + "-lock")
 	if err != nil {
 		return err
 	}
-	return lock.release()
+	return lock.Release()
 }

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"math"
-	"path/filepath"
 	"testing"
 
 	"unwire/captures"
@@ -14,16 +13,10 @@ import (
 // A capture of the first format is read as it is; it has no place for
 // summaries until a recorder brings it up to date.
 func TestFormatWithoutSummaries(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := require.Value(create(path, Options{}, tuning{migrations: formatMigrations()[:1]}))(t)
-	r := require.Value(s.Begin(captures.Exchange{Method: "GET", URL: "https://h/"}))(t)
-	r.Chunk(captures.Down, []byte("kept"))
-	r.End(captures.Complete, "")
-	require.NoError(t, s.Close())
-
-	s = require.Value(Open(path, ReadOptions{}))(t)
+	path := older(t, 1)
+	s := require.Value(Open(path, ReadOptions{}))(t)
 	l := require.All(t, s.Listing(t.Context(), 1))
-	if len(l) != 1 || l[0].Exchange.BytesDown != 4 || l[0].Summary != nil {
+	if len(l) != 2 || l[0].Exchange.BytesDown != 5003 || l[0].Summary != nil {
 		t.Errorf("%+v", l)
 	}
 	put := []captures.Summary{{Exchange: 1, Version: 1, Truth: l[0].Truth, Thread: "r"}}
@@ -38,6 +31,7 @@ func TestFormatWithoutSummaries(t *testing.T) {
 	require.NoError(t, require.Value(Create(path, Options{}))(t).Close())
 	s = require.Value(Open(path, ReadOptions{}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
+	put[0].Truth = require.All(t, s.Listing(t.Context(), 1))[0].Truth
 	require.NoError(t, s.PutSummaries(t.Context(), put, 1))
 	if l := require.All(t, s.Listing(t.Context(), 1)); l[0].Summary == nil || *l[0].Summary != put[0] {
 		t.Errorf("%+v", l[0].Summary)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/payload"
 )
 
 const (
@@ -29,9 +31,11 @@ const (
 
 // An op is one thing to be written, in the order of the queue.
 type op struct {
-	chunk *captures.Chunk        // a chunk, or
+	chunk *captures.Chunk        // a chunk, which has an Opcode
+	isMsg bool                   // if it is of a WebSocket, or
 	ex    *captures.Exchange     // the state of an exchange with
 	kind  captures.EventKind     // what happened to it, or
+	rel   *captures.Relation     // a relation, or
 	run   func(tx *sql.Tx) error // anything else, whose
 	done  chan<- error           // result somebody waits for
 	cost  int64
@@ -65,9 +69,11 @@ type writer struct {
 
 // statements are prepared once; a transaction borrows them.
 type statements struct {
-	update                *sql.Stmt
-	begin, events, chunks *bulkInsert
-	blobs                 blobs
+	update, relate *sql.Stmt
+	begin, events  *bulkInsert
+	segments       segments
+	sections       rowCache[string]
+	processes      rowCache[captures.Process]
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -81,28 +87,41 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	w.space = sync.NewCond(&w.mu)
-	const last = `SELECT
-		coalesce((SELECT max(id) FROM exchanges), 0),
-		max(coalesce((SELECT max(n) FROM chunks), 0), coalesce((SELECT max(n) FROM events), 0))`
-	if err := db.QueryRow(last).Scan(&w.lastID, &w.n); err != nil {
+	const lastID = `SELECT coalesce((SELECT max(id) FROM exchanges), 0)`
+	if err := db.QueryRow(lastID).Scan(&w.lastID); err != nil {
+		return nil, err
+	}
+	if err := db.QueryRow(columnsNow.lastNumber).Scan(&w.n); err != nil {
 		return nil, err
 	}
 	if last := max(w.n, w.lastID); last > math.MaxInt64/2 {
-		return nil, damaged("the number %d leaves none for what is added", last)
+		return nil, captures.Damaged("the number %d leaves none for what is added", last)
 	}
-	if w.stmts.blobs.pack, err = newPacker(); err != nil {
+	if err := w.stmts.prepare(db); err != nil {
 		return nil, err
 	}
+	go w.loop()
+	return w, nil
+}
+
+// prepare prepares all statements.
+func (t *statements) prepare(db *sql.DB) (err error) {
 	for _, s := range []struct {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&w.stmts.update, updateExchange},
-		{&w.stmts.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
-		{&w.stmts.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
+		{&t.update, updateExchange},
+		{&t.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
+		{&t.segments.extend, extendSegment},
+		{&t.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
+		{&t.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
+		{&t.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
+		{&t.sections.add, `INSERT INTO headers (sha256, fields) VALUES (?, ?)`},
+		{&t.processes.find, `SELECT id FROM processes WHERE pid = ? AND name = ? AND client = ? AND client_version = ?`},
+		{&t.processes.add, `INSERT INTO processes (pid, name, client, client_version) VALUES (?, ?, ?, ?)`},
 	} {
 		if *s.stmt, err = db.Prepare(s.text); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, b := range []struct {
@@ -110,16 +129,16 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 		text    string
 		columns int
 	}{
-		{&w.stmts.begin, insertExchange, exchangeWidth},
-		{&w.stmts.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
-		{&w.stmts.chunks, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES `, 8},
+		{&t.begin, insertExchange, exchangeWidth},
+		{&t.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
+		{&t.segments.insert, insertSegment, segmentWidth},
 	} {
 		if *b.bulk, err = prepareBulk(db, b.text, b.columns); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	go w.loop()
-	return w, nil
+	t.segments.blobs.pack, err = payload.NewPacker()
+	return err
 }
 
 // put queues o; it blocks while the queue is full, by bytes or by age, but not
@@ -335,8 +354,12 @@ func (w *writer) commit(batch []op) error {
 			}
 		case o.ex != nil:
 			err = w.writeExchange(tx, o, last)
+		case o.rel != nil:
+			w.n++
+			_, err = tx.Stmt(w.stmts.relate).Exec(w.n, o.rel.Exchange, string(o.rel.Kind), []byte(o.rel.Capture), o.rel.Target)
 		default:
-			err = w.writeChunk(tx, o.chunk)
+			w.n++
+			err = w.stmts.segments.add(tx, w.n, o.chunk, o.isMsg)
 		}
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
@@ -371,25 +394,12 @@ func (w *writer) attempt(tx *sql.Tx, o op, failed map[chan<- error]error) error 
 	return err
 }
 
-// writeChunk writes a chunk under the next number.
-func (w *writer) writeChunk(tx *sql.Tx, c *captures.Chunk) error {
-	w.n++
-	var blob, data any
-	if len(c.Data) >= blobThreshold {
-		id, err := w.stmts.blobs.put(tx, c.Data)
-		if err != nil {
-			return err
-		}
-		blob = id
-	} else {
-		data = c.Data
-	}
-	return w.stmts.chunks.addRow(tx, w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
-}
-
 // flushRows writes the rows that were gathered.
 func (w *writer) flushRows(tx *sql.Tx) error {
-	for _, b := range []*bulkInsert{w.stmts.begin, w.stmts.events, w.stmts.chunks} {
+	if err := w.stmts.segments.flush(tx); err != nil {
+		return err
+	}
+	for _, b := range []*bulkInsert{w.stmts.begin, w.stmts.events} {
 		if err := b.flush(tx); err != nil {
 			return err
 		}
@@ -415,7 +425,7 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 	w.n++
 	if e := last[o.ex.ID]; e != nil {
 		delete(last, e.ID)
-		row, err := exchangeRow(e)
+		row, err := w.exchangeRow(tx, e)
 		if err != nil {
 			return err
 		}
@@ -428,5 +438,34 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 			return err
 		}
 	}
+	if o.kind == captures.Ended {
+		if err := w.stmts.segments.end(tx, o.ex.ID); err != nil {
+			return err
+		}
+	}
 	return w.stmts.events.addRow(tx, w.n, o.ex.ID, int64(o.kind))
+}
+
+// exchangeRow returns the values of insertExchange.
+func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
+	tls, err := json.Marshal(e.TLS)
+	if err != nil {
+		return nil, err
+	}
+	var started int64
+	if !e.Started.IsZero() {
+		started = e.Started.UnixNano()
+	}
+	row := []any{e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status}
+	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
+		id, err := w.stmts.section(tx, h)
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, id)
+	}
+	process, err := w.stmts.process(tx, e.Process)
+	return append(row,
+		started, int64(e.Duration), e.Client, e.Server, process, string(tls),
+		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err
 }

@@ -75,7 +75,7 @@ func testSlowDisk(t *testing.T) {
 // A failure of the disk ends the recording: no call blocks, Close tells.
 func TestWriteFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := require.Value(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 40}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 60}))(t)
 	var open []captures.Recording
 	for range 4 {
 		open = append(open, require.Value(s.Begin(captures.Exchange{}))(t))
@@ -84,7 +84,7 @@ func TestWriteFailure(t *testing.T) {
 	for _, r := range open {
 		all.Go(func() {
 			for i := range 2000 {
-				r.Chunk(captures.Up, []byte(strings.Repeat(string(rune('a'+i%26)), 3000)))
+				r.Chunk(captures.Up, noise(uint64(i), 3000))
 			}
 			r.Response(200, nil)
 			r.End(captures.Complete, "")

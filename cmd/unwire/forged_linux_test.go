@@ -45,8 +45,23 @@ func count(from, to int) string {
 	return fmt.Sprintf(`WITH RECURSIVE i(k) AS (SELECT %d UNION ALL SELECT k+1 FROM i WHERE k < %d) `, from, to)
 }
 
-const copyExchange = `INSERT INTO exchanges SELECT k, method, url, http, status, request_headers, request_trailers, response_headers,
-	response_trailers, started_ns, duration_ns, client, server, tls, outcome, error, bytes_up, bytes_down, source FROM i, exchanges WHERE id = 1`
+const copyExchange = `INSERT INTO exchanges SELECT k, protocol, method, url, http, status, request_headers, request_trailers, response_headers,
+	response_trailers, started_ns, duration_ns, client, server, process, tls, outcome, error, bytes_up, bytes_down, source FROM i, exchanges WHERE id = 1`
+
+// olderChunks puts the chunks where older formats have them, as in a file that was
+// migrated.
+func olderChunks(changes ...string) []string {
+	return append([]string{
+		`INSERT INTO chunks SELECT n, exchange, seq, size_up = 0, t_ns, 12, NULL, substr(data, 1, 12) FROM segments`,
+		`INSERT INTO chunks SELECT last, exchange, seq + 1, 1, t_ns, 12, NULL, substr(data, 13) FROM segments WHERE chunks = 2`,
+		`DELETE FROM segments`,
+	}, changes...)
+}
+
+// sections makes the headers of requests something else.
+func sections(fields string) []string {
+	return []string{`UPDATE headers SET fields = ` + fields}
+}
 
 func forgeries() []forgery {
 	most := int64(math.MaxInt64)
@@ -58,40 +73,50 @@ func forgeries() []forgery {
 		}
 	}
 	return []forgery{
-		{name: "the last sequence number", alter: []string{fmt.Sprintf(`UPDATE chunks SET seq = %d WHERE exchange = 1 AND seq = 1`, most)}},
+		{name: "the last sequence number", alter: olderChunks(fmt.Sprintf(`UPDATE chunks SET seq = %d WHERE exchange = 1 AND seq = 1`, most))},
 		{name: "a payload named 3000 times", alter: blob(64<<20, 3000, "\x00\x00\x00\x00\x02\x08\x01\x00")},
 		{name: "a payload of empty frames", alter: blob(7_000_000, 20, "\x00\x00\x00\x00\x00")},
 		{name: "a payload of zero bytes in a page of text", alter: append(blob(8<<20, 100, "hello, hello!\x00\x00\x00"),
-			`UPDATE exchanges SET request_headers = '[]', response_headers = '[["content-type","text/html"]]'`)},
-		{name: "the largest numbers", alter: []string{
+			`UPDATE exchanges SET request_headers = 0`, `UPDATE headers SET fields = '[["content-type","text/html"]]'`)},
+		{name: "the largest numbers", alter: olderChunks(
 			fmt.Sprintf(`UPDATE exchanges SET started_ns = %[1]d, duration_ns = %[1]d, bytes_up = %[1]d, bytes_down = %[1]d`, most),
 			fmt.Sprintf(`UPDATE chunks SET t_ns = %d`, most), fmt.Sprintf(`UPDATE exchanges SET id = %d WHERE id = 2`, most),
 			fmt.Sprintf(`UPDATE chunks SET exchange = %d WHERE exchange = 2`, most),
 			fmt.Sprintf(`UPDATE chunks SET n = %d WHERE n = (SELECT max(n) FROM chunks)`, most),
+		)},
+		{name: "the largest numbers of segments", alter: []string{
+			fmt.Sprintf(`UPDATE segments SET t_ns = %[1]d, seq = %[1]d, last = %[1]d WHERE exchange = 1`, most), fmt.Sprintf(`UPDATE segments SET n = %[1]d, last = %[1]d WHERE exchange = 2`, most),
 		}},
+		{name: "sizes of segments that add up to too much, in flight", alter: []string{fmt.Sprintf(`UPDATE segments SET size_up = %[1]d, size_down = %[1]d`, most), `UPDATE exchanges SET outcome = ''`}},
+		{name: "a segment that claims many chunks", alter: []string{`UPDATE segments SET chunks = 1 << 40`}},
+		{name: "entries without end", alter: []string{`UPDATE segments SET entries = CAST(replace(hex(zeroblob(5000000)), '00', char(127)) AS BLOB), chunks = 256`}},
+		{name: "segments of one payload", alter: append(blob(1<<20, 1, "\x00\x00\x00\x00"), count(1, 5000)+`INSERT INTO segments SELECT 5000+k, 5000+k, 1, 5000+k, 1, 0, 1048576, 0, x'00008080800200', 2, 99, NULL FROM i`)},
+		{name: "a relation to itself", alter: []string{count(1, 50_000) + `INSERT INTO relations SELECT 5000+k, 1, 'handshake', x'', k FROM i`}},
+		{name: "no headers", alter: []string{`DELETE FROM headers`}},
+		{name: "a process without a name", alter: relax("processes", `INSERT INTO processes VALUES (1, -7, NULL, zeroblob(100), 7)`, `UPDATE exchanges SET process = 1`)},
 		{name: "the smallest numbers", alter: []string{fmt.Sprintf(`UPDATE exchanges SET id = %d WHERE id = 2`, math.MinInt64+1), fmt.Sprintf(`UPDATE exchanges SET started_ns = %d`, math.MinInt64+1)}},
-		{name: "negative sequence numbers", alter: []string{`UPDATE chunks SET seq = -seq - 5`}},
-		{name: "negative sizes", alter: []string{`UPDATE chunks SET size = -1`}},
-		{name: "negative times", alter: []string{`UPDATE chunks SET t_ns = -1`}},
+		{name: "negative sequence numbers", alter: olderChunks(`UPDATE chunks SET seq = -seq - 5`)},
+		{name: "negative sizes", alter: olderChunks(`UPDATE chunks SET size = -1`)},
+		{name: "negative times", alter: olderChunks(`UPDATE chunks SET t_ns = -1`)},
 		{name: "negative counts", alter: []string{`UPDATE exchanges SET bytes_up = -5, status = -1`}},
-		{name: "a direction of 77", alter: []string{`UPDATE chunks SET dir = 77`}},
-		{name: "sizes that add up to too much, in flight", alter: []string{fmt.Sprintf(`UPDATE chunks SET size = %d`, most), `UPDATE exchanges SET outcome = ''`}},
-		{name: "no payload", alter: []string{`UPDATE chunks SET blob = 12345, data = NULL`}},
+		{name: "a direction of 77", alter: olderChunks(`UPDATE chunks SET dir = 77`)},
+		{name: "sizes that add up to too much, in flight", alter: olderChunks(fmt.Sprintf(`UPDATE chunks SET size = %d`, most), `UPDATE exchanges SET outcome = ''`)},
+		{name: "no payload", alter: olderChunks(`UPDATE chunks SET blob = 12345, data = NULL`)},
 		{name: "a payload that claims much", alter: append(blob(1<<20, 3, "\x00\x00\x00\x00"), fmt.Sprintf(`UPDATE blobs SET size = %d`, most))},
 		{name: "a payload of an unknown codec", alter: append(blob(1<<20, 3, "\x00\x00\x00\x00"), `UPDATE blobs SET codec = 9`)},
-		{name: "text for numbers", alter: relax("chunks", `UPDATE chunks SET seq = 'x' || seq`)},
+		{name: "text for numbers", alter: relax("chunks", olderChunks(`UPDATE chunks SET seq = 'x' || seq`)...)},
 		{name: "null for numbers", alter: relax("exchanges", `UPDATE exchanges SET status = NULL, started_ns = NULL`)},
 		{name: "null for text", alter: relax("exchanges", `UPDATE exchanges SET url = NULL`)},
-		{name: "bytes for text", alter: relax("exchanges", `UPDATE exchanges SET request_headers = zeroblob(1000000)`)},
-		{name: "headers that are no list", alter: []string{`UPDATE exchanges SET request_headers = '{"a":1}'`}},
-		{name: "headers without end", alter: []string{`UPDATE exchanges SET request_headers = replace(hex(zeroblob(5000000)), '00', '[')`}},
-		{name: "millions of headers", alter: []string{`UPDATE exchanges SET request_headers = '[["a","b"]' || replace(hex(zeroblob(1000000)), '00', ',["a","b"]') || ']'`}},
-		{name: "a huge header", alter: []string{`UPDATE exchanges SET request_headers = '[["a","' || hex(zeroblob(10000000)) || '"]]'`}},
+		{name: "bytes for text", alter: relax("headers", `UPDATE headers SET fields = zeroblob(1000000)`)},
+		{name: "headers that are no list", alter: sections(`'{"a":1}'`)},
+		{name: "headers without end", alter: sections(`replace(hex(zeroblob(5000000)), '00', '[')`)},
+		{name: "millions of headers", alter: sections(`'[["a","b"]' || replace(hex(zeroblob(1000000)), '00', ',["a","b"]') || ']'`)},
+		{name: "a huge header", alter: sections(`'[["a","' || hex(zeroblob(10000000)) || '"]]'`)},
 		{name: "huge texts", alter: []string{`UPDATE exchanges SET url = 'https://h/' || hex(zeroblob(10000000)), error = hex(zeroblob(7000000))`}},
 		{name: "many exchanges with nothing in them", alter: []string{count(3, 300) + copyExchange}},
 		{name: "many chunks with nothing in them", alter: []string{count(1, 100_000) + `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, data) SELECT 1000+k, 1, 1000+k, 1, 0, 0, NULL FROM i`}},
 		{name: "many events", alter: []string{count(1, 100_000) + `INSERT INTO events (n, exchange, kind) SELECT 1000+k, 1, 2 FROM i`}},
-		{name: "readings without sense", alter: []string{count(1, 20_000) + `INSERT INTO meta (name, value) SELECT 'reading' || char(31) || '/agent.v1.AgentService/Run' || char(31) || 'down' || char(31) || k, CAST('message' AS BLOB) FROM i`}},
+		{name: "readings without sense", alter: []string{count(1, 20_000) + `INSERT INTO readings SELECT 5000+k, '/agent.v1.AgentService/Run', 1, k, 'message', 0 FROM i`}},
 		{name: "a summary without sense", alter: []string{
 			fmt.Sprintf(`INSERT INTO summaries SELECT id, 1, 0, 'x', hex(zeroblob(3000000)), '', '', '', %d, -7, 't' FROM exchanges`, most),
 			fmt.Sprintf(`INSERT INTO meta VALUES ('summarised to', CAST('1 %d' AS BLOB))`, most),

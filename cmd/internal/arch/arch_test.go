@@ -37,15 +37,20 @@ var table = map[string]row{
 		why: "secrets are found in bytes and framing, without decoding them; a profile has some",
 	},
 	"captures/store": {
-		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/btree"}, tests: []string{"captures/internal/require", "decode/envelope"},
+		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
 	},
-	"captures/store/internal/btree": {
-		imports: []string{"captures"},
-		why:     "chunks are decoded from pages, whoever has them read",
+	"captures/store/internal/database": {
+		imports: []string{"captures", "captures/store/internal/schema"},
+		why:     "a file is opened with the checks of its format, and errors are those of captures",
 	},
-	"captures/profile":          {why: "what is known of a service is data, which every layer can be handed"},
-	"captures/internal/require": {why: "ends tests whose preparation fails"},
+	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
+	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
+	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
+	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
+	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
+	"captures/profile":                 {why: "what is known of a service is data, which every layer can be handed"},
+	"captures/internal/require":        {why: "ends tests whose preparation fails"},
 	"captures": {
 		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
 		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
@@ -60,7 +65,7 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -72,6 +77,10 @@ var table = map[string]row{
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
+	"mitm/h1": {
+		imports: []string{"captures"},
+		why:     "the relay records what it forwards; it knows no proxy, and asks where a request goes",
+	},
 	"mitm/h2": {
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",

@@ -46,7 +46,7 @@ func recordCalls(t *testing.T, n int) string {
 // What is there of a damaged capture is read and written, with the error said, and
 // other captures are read with it; of one that gives no message nothing is written.
 func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
-	const calls = 120
+	const calls = 1500
 	whole := recordCalls(t, calls)
 	data, err := os.ReadFile(whole)
 	if err != nil {

@@ -46,7 +46,7 @@ func recordMany(t *testing.T, n int) string {
 // Of a capture that is cut short, wherever, what is there is listed as it was,
 // and shown; and every command that reads all of it fails.
 func TestPartOfACapture(t *testing.T) {
-	path := recordMany(t, 300)
+	path := recordMany(t, 500)
 	_, whole, _ := run("ls", path)
 	lines := map[string]bool{}
 	for line := range strings.Lines(whole) {
@@ -71,7 +71,7 @@ func TestPartOfACapture(t *testing.T) {
 				same++
 			}
 		}
-		if least := 300 * cut / len(data) / 3; same < least {
+		if least := 500 * cut / len(data) / 3; same < least {
 			t.Errorf("%d of %d bytes: %d lines are as they were, want %d\n%s", cut, len(data), same, least, talk)
 		}
 		if status, out, talk := run("show", part, "1"); status != 0 || !strings.Contains(out, "body 1 of words") {

@@ -1,6 +1,8 @@
 //go:build unix
 
-package store
+// Package filelock is the lock that the one recorder of a capture holds: a file beside
+// the capture, which the system frees when the process dies. Package store takes it.
+package filelock
 
 import (
 	"errors"
@@ -10,13 +12,13 @@ import (
 	"unwire/captures"
 )
 
-// A fileLock is held by the one recorder of a capture, in a file beside it:
+// A Lock is held by the one recorder of a capture, in a file beside it:
 // on some systems a lock on the database itself would meet SQLite's own. The
 // kernel releases it when the process dies, however it dies.
-type fileLock struct{ f *os.File }
+type Lock struct{ f *os.File }
 
-// lockFile takes the lock at path or fails with ErrInUse at once.
-func lockFile(path string) (*fileLock, error) {
+// Take takes the lock at path or fails with ErrInUse at once.
+func Take(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
@@ -37,14 +39,14 @@ func lockFile(path string) (*fileLock, error) {
 			return nil, err
 		}
 		if there, err := os.Lstat(path); err == nil && os.SameFile(ours, there) {
-			return &fileLock{f}, nil
+			return &Lock{f}, nil
 		}
 		_ = f.Close()
 	}
 }
 
-// release removes the lock's file and frees the lock, in this order.
-func (l *fileLock) release() error {
+// Release removes the lock's file and frees the lock, in this order.
+func (l *Lock) Release() error {
 	err := os.Remove(l.f.Name())
 	return errors.Join(err, l.f.Close())
 }

@@ -1,4 +1,4 @@
-package store
+package filelock
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 	"unwire/captures"
 )
 
-// A fileLock is held by the one recorder of a capture: a handle to a file
+// A Lock is held by the one recorder of a capture: a handle to a file
 // beside it that cannot be shared and that removes the file when it is
 // closed, also when the process dies.
-type fileLock struct{ h syscall.Handle }
+type Lock struct{ h syscall.Handle }
 
 // fileFlagDeleteOnClose is FILE_FLAG_DELETE_ON_CLOSE, which syscall lacks.
 const fileFlagDeleteOnClose = 0x0400_0000
@@ -18,8 +18,8 @@ const fileFlagDeleteOnClose = 0x0400_0000
 // errorSharingViolation is ERROR_SHARING_VIOLATION, which syscall lacks.
 const errorSharingViolation = syscall.Errno(32)
 
-// lockFile takes the lock at path or fails with captures.ErrInUse at once.
-func lockFile(path string) (*fileLock, error) {
+// Take takes the lock at path or fails with captures.ErrInUse at once.
+func Take(path string) (*Lock, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func lockFile(path string) (*fileLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fileLock{h}, nil
+	return &Lock{h}, nil
 }
 
-// release frees the lock, which removes its file.
-func (l *fileLock) release() error { return syscall.CloseHandle(l.h) }
+// Release frees the lock, which removes its file.
+func (l *Lock) Release() error { return syscall.CloseHandle(l.h) }

@@ -1,32 +1,37 @@
-package store
+// Package schema has the tables of each format of capture files: it makes them, brings a
+// file from one format to the next, and checks that a foreign file has these and nothing
+// else. Package store, whose FORMAT.md describes them, uses it.
+package schema
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
 	"unwire/captures"
 )
 
-// applicationID marks a SQLite file as a capture ("UWC1" in its header).
-const applicationID = 0x55574331
+// ApplicationID marks a SQLite file as a capture ("UWC1" in its header).
+const ApplicationID = 0x55574331
 
-// HasMagic reports whether a file's bytes begin as those of a capture do.
-func HasMagic(b []byte) bool {
-	const at = 68 // of the application's id in the header of SQLite
-	return len(b) >= at+4 && bytes.HasPrefix(b, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(b[at:]) == applicationID
+// Formats, as user_version has them. Readers read all of them.
+const (
+	WithSummaries = 2 // the first format that has summaries
+	WithSegments  = 3 // the first that has segments, and all else that is new
+)
+
+// A Migration brings a capture from one format to the next.
+type Migration struct {
+	before     string // statements that come first
+	Statements string // what makes the tables of the format
+	after      func(ctx context.Context, tx *sql.Tx) error
 }
 
-// A migration brings a capture from one format to the next.
-type migration string
-
-// formatMigrations lists the steps from an empty database; step i leads to
-// format i+1. Steps are only ever appended: captures of every age exist.
-func formatMigrations() []migration {
-	return []migration{formatOne, formatTwo}
+// Steps returns the steps from an empty database; step i leads to format i+1. Steps
+// are only ever appended: captures of every age exist.
+func Steps() []Migration {
+	return []Migration{{Statements: formatOne}, {Statements: formatTwo}, formatThree}
 }
 
 // formatOne is the first format.
@@ -36,7 +41,7 @@ func formatMigrations() []migration {
 // follower needs nothing else to miss nothing (see Follow).
 //
 // The tables frames and annotations are empty: nothing writes them.
-const formatOne migration = `
+const formatOne = `
 CREATE TABLE meta (
 	name  TEXT NOT NULL PRIMARY KEY,
 	value BLOB NOT NULL
@@ -110,14 +115,8 @@ CREATE TABLE annotations (
 ) STRICT, WITHOUT ROWID;
 `
 
-// formatWithSummaries is the first format that has them; a reader does without.
-const formatWithSummaries = 2
-
-// oldestReadable is the oldest format that is read as it is.
-const oldestReadable = 1
-
 // formatTwo adds what a listing need not derive again.
-const formatTwo migration = `
+const formatTwo = `
 CREATE TABLE summaries (
 	exchange    INTEGER PRIMARY KEY,
 	version     INTEGER NOT NULL,
@@ -134,8 +133,8 @@ CREATE TABLE summaries (
 CREATE INDEX summaries_thread ON summaries (thread, exchange) WHERE thread <> '';
 `
 
-// migrate brings db from format have to the newest of steps, in one transaction.
-func migrate(ctx context.Context, db *sql.DB, have int, steps []migration) error {
+// Migrate brings db from format have to the newest of steps, in one transaction.
+func Migrate(ctx context.Context, db *sql.DB, have int, steps []Migration) error {
 	if have == len(steps) {
 		return nil
 	}
@@ -145,52 +144,59 @@ func migrate(ctx context.Context, db *sql.DB, have int, steps []migration) error
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	for i, step := range steps[have:] {
-		if _, err := tx.ExecContext(ctx, string(step)); err != nil {
+		if err := step.run(ctx, tx); err != nil {
 			return fmt.Errorf("to format %d: %w", have+i+1, err)
 		}
 	}
-	header := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, len(steps))
+	header := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", ApplicationID, len(steps))
 	if _, err := tx.ExecContext(ctx, header); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
 	return tx.Commit()
 }
 
-// identify reads the file's header and says which format it has. It runs
+func (m Migration) run(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, m.before+m.Statements); err != nil || m.after == nil {
+		return err
+	}
+	return m.after(ctx, tx)
+}
+
+// Identify reads the file's header and says which format it has. It runs
 // before anything that parses the file's schema.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrDamaged.
-func identify(ctx context.Context, db *sql.Conn, newest int) (version int, err error) {
+func Identify(ctx context.Context, db *sql.Conn, newest int) (version int, err error) {
 	var app int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return 0, explain(err)
+		return 0, err
 	}
-	if app != applicationID {
+	if app != ApplicationID {
 		return 0, fmt.Errorf("%w: a SQLite database of another program (application id %#x)", captures.ErrNotCapture, uint32(app))
 	}
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return 0, explain(err)
+		return 0, err
 	}
 	switch {
 	case version > newest:
 		return version, fmt.Errorf("%w, format %d; this one reads up to %d: update unwire", captures.ErrNewerFormat, version, newest)
 	case version < 1:
-		return version, damaged("format %d", version)
+		return version, captures.Damaged("format %d", version)
 	}
 	return version, nil
 }
 
-// verifySchema compares the file's schema with what the migrations make. A
+// Verify compares the file's schema with what the migrations make. A
 // view or a trigger that poses as a table, a column of another type, or an
 // index that was slipped in would all change what our statements do.
-func verifySchema(ctx context.Context, db *sql.Conn, steps []migration) error {
+func Verify(ctx context.Context, db *sql.Conn, steps []Migration) error {
 	model, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = model.Close() }()
 	model.SetMaxOpenConns(1) // every connection would be a database of its own
-	if err := migrate(ctx, model, 0, steps); err != nil {
+	if err := Migrate(ctx, model, 0, steps); err != nil {
 		return err
 	}
 	want, err := readSchema(ctx, model)
@@ -199,22 +205,27 @@ func verifySchema(ctx context.Context, db *sql.Conn, steps []migration) error {
 	}
 	got, err := readSchema(ctx, db)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	for name, w := range want {
 		switch g, ok := got[name]; {
 		case !ok:
-			return damaged("%s is missing", name)
+			return captures.Damaged("%s is missing", name)
 		case g != w:
-			return damaged("%s is not as this format defines it", name)
+			return captures.Damaged("%s is not as this format defines it", name)
 		}
 	}
 	for name := range got {
 		if _, ok := want[name]; !ok {
-			return damaged("unexpected %s", name)
+			return captures.Damaged("unexpected %s", name)
 		}
 	}
 	return nil
+}
+
+// A queryer is a connection or a pool of them.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // maxSchemaObjects bounds what is read of a foreign file's schema.
@@ -222,7 +233,7 @@ const maxSchemaObjects = 256
 
 // readSchema returns the definition of each table, index, view and trigger
 // by its kind and name.
-func readSchema(ctx context.Context, db readable) (map[string]string, error) {
+func readSchema(ctx context.Context, db queryer) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema LIMIT ?`, maxSchemaObjects+1)
 	if err != nil {
 		return nil, err
@@ -232,7 +243,7 @@ func readSchema(ctx context.Context, db readable) (map[string]string, error) {
 	for rows.Next() {
 		var kind, name, table, text string
 		if err := rows.Scan(&kind, &name, &table, &text); err != nil {
-			return nil, damaged("schema: %v", err)
+			return nil, captures.Damaged("schema: %v", err)
 		}
 		if strings.HasPrefix(name, "sqlite_stat") {
 			continue // the optimizer's statistics, made by ANALYZE
@@ -243,7 +254,7 @@ func readSchema(ctx context.Context, db readable) (map[string]string, error) {
 		return nil, err
 	}
 	if len(objects) > maxSchemaObjects {
-		return nil, damaged("schema: more than %d objects", maxSchemaObjects)
+		return nil, captures.Damaged("schema: more than %d objects", maxSchemaObjects)
 	}
 	return objects, nil
 }

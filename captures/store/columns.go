@@ -1,0 +1,81 @@
+package store
+
+import "unwire/captures/store/internal/schema"
+
+// columnsOf are the texts of queries that differ between formats.
+type columnsOf struct {
+	// exchange are the columns that rowValues.exchange reads, and their tables, with the
+	// exchange as e. The byte counts of an exchange that has not ended are taken from its
+	// chunks: they are written only at the end.
+	exchange string
+
+	// listed are those of rowValues.listed up to truth, and truth what a Summary depends
+	// on besides them; listedFrom are their tables.
+	listed, truth, listedFrom string
+
+	// lastNumber is the largest number in the capture.
+	lastNumber string
+}
+
+// columnsFor returns the texts for a format.
+func columnsFor(format int) *columnsOf {
+	if format >= schema.WithSegments {
+		return &columnsNow
+	}
+	return &columnsBefore
+}
+
+const (
+	bytesUp   = `CASE e.outcome WHEN '' THEN ` + chunksUp + ` ELSE e.bytes_up END`
+	bytesDown = `CASE e.outcome WHEN '' THEN ` + chunksDown + ` ELSE e.bytes_down END`
+
+	segmentsUp   = `coalesce((SELECT sum(size_up) FROM segments WHERE exchange = e.id), 0)`
+	segmentsDown = `coalesce((SELECT sum(size_down) FROM segments WHERE exchange = e.id), 0)`
+	chunksUp     = `coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 0), 0)`
+	chunksDown   = `coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0)`
+
+	bytesUpNow   = `CASE e.outcome WHEN '' THEN ` + segmentsUp + ` + ` + chunksUp + ` ELSE e.bytes_up END`
+	bytesDownNow = `CASE e.outcome WHEN '' THEN ` + segmentsDown + ` + ` + chunksDown + ` ELSE e.bytes_down END`
+
+	notices = `(instr(e.tls, '"unverified":true') > 0) + 2 * (instr(e.tls, '"client_certificate":"requested"') > 0)`
+)
+
+// columnsNow are those of format 3.
+var columnsNow = columnsOf{
+	exchange: `e.id, e.protocol, e.method, e.url, e.http, e.status,
+		` + section("request_headers") + `, ` + section("request_trailers") + `,
+		` + section("response_headers") + `, ` + section("response_trailers") + `,
+		e.started_ns, e.duration_ns, e.client, e.server, e.process, p.pid, p.name, p.client, p.client_version,
+		e.tls, e.outcome, e.error, ` + bytesUpNow + `, ` + bytesDownNow + `, e.source
+		FROM exchanges e LEFT JOIN processes p ON p.id = e.process`,
+	listed: `e.id, e.protocol, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns,
+		e.process, p.pid, p.name, p.client, p.client_version, e.outcome, e.error, ` + bytesUpNow + `, ` + bytesDownNow + `, ` + notices,
+	truth: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
+		coalesce((SELECT seq + chunks FROM segments WHERE exchange = e.id ORDER BY seq DESC LIMIT 1), 0) +
+			coalesce((SELECT max(seq) + 1 FROM chunks WHERE exchange = e.id), 0)`,
+	listedFrom: `exchanges e LEFT JOIN processes p ON p.id = e.process`,
+	lastNumber: `SELECT max(
+		coalesce((SELECT max(n) FROM events), 0), coalesce((SELECT max(n) FROM chunks), 0),
+		coalesce((SELECT max(last) FROM segments WHERE n > (SELECT max(n) FROM segments) - 4096), 0),
+		coalesce((SELECT max(n) FROM edits), 0), coalesce((SELECT max(n) FROM forwarded_heads), 0),
+		coalesce((SELECT max(n) FROM relations), 0), coalesce((SELECT max(n) FROM notes), 0),
+		coalesce((SELECT max(n) FROM readings), 0), coalesce((SELECT max(n) FROM definitions), 0))`,
+}
+
+// section is the text of a header section: NULL if its row is missing.
+func section(column string) string {
+	return `CASE e.` + column + ` WHEN 0 THEN '[]' ELSE (SELECT fields FROM headers WHERE id = e.` + column + `) END`
+}
+
+// columnsBefore are those of formats 1 and 2.
+var columnsBefore = columnsOf{
+	exchange: `e.id, 'http', e.method, e.url, e.http, e.status, e.request_headers, e.request_trailers,
+		e.response_headers, e.response_trailers, e.started_ns, e.duration_ns, e.client, e.server, 0, NULL, NULL, NULL, NULL,
+		e.tls, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, e.source FROM exchanges e`,
+	listed: `e.id, 'http', e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns,
+		0, NULL, NULL, NULL, NULL, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, ` + notices,
+	truth: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
+		(SELECT max(seq) FROM chunks WHERE exchange = e.id)`,
+	listedFrom: `exchanges e`,
+	lastNumber: `SELECT max(coalesce((SELECT max(n) FROM events), 0), coalesce((SELECT max(n) FROM chunks), 0))`,
+}

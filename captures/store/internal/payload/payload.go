@@ -1,0 +1,106 @@
+// Package payload compresses what a capture stores of bodies, and inflates it within
+// limits. Package store writes and reads payloads with it.
+package payload
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"unwire/captures"
+)
+
+// MaxSize is the most bytes that a payload has, and may inflate to.
+const MaxSize = 64 << 20
+
+// Codecs of a stored payload.
+const (
+	Raw       = 0
+	zstdCodec = 1
+)
+
+// A Packer compresses payloads. It is for one goroutine.
+type Packer struct{ enc *zstd.Encoder }
+
+// NewPacker returns a Packer.
+func NewPacker() (*Packer, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	return &Packer{enc}, err
+}
+
+// Pack returns p as it is stored; compression must save an eighth to be worth it.
+func (k *Packer) Pack(p []byte) (codec int, data []byte) {
+	if z := k.enc.EncodeAll(p, make([]byte, 0, len(p))); len(z) <= len(p)-len(p)/8 {
+		return zstdCodec, z
+	}
+	return Raw, p
+}
+
+// An Unpacker inflates payloads; it may be used by many goroutines.
+type Unpacker struct {
+	dec *zstd.Decoder
+
+	// Verify says that payloads have to be compared with their hashes: the file is damaged,
+	// and SQLite reads zeros where it ends within a page.
+	Verify bool
+
+	mu sync.Mutex
+
+	// last is the payload that was inflated last: what repeats mostly does so at once.
+	last packed
+
+	inflated int64 // how many payloads were inflated
+}
+
+// packed is a payload as it is stored, and inflated.
+type packed struct{ stored, data []byte }
+
+// NewUnpacker returns an Unpacker.
+func NewUnpacker() (*Unpacker, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxSize))
+	return &Unpacker{dec: dec}, err
+}
+
+// Unpack reverses Pack. Size is what the row declares.
+//
+// Limits: size is at most MaxSize and the data may not inflate to more.
+// Errors: ErrDamaged.
+func (u *Unpacker) Unpack(codec, size int64, data []byte) (_ []byte, err error) {
+	if size < 0 || size > MaxSize {
+		return nil, captures.Damaged("a payload declares %d bytes", size)
+	}
+	switch codec {
+	case Raw:
+	case zstdCodec:
+		// A payload that is longer than declared fails below.
+		if data, err = u.inflate(data, size); err != nil {
+			return nil, captures.Damaged("a payload does not inflate: %v", err)
+		}
+	default:
+		return nil, captures.Damaged("a payload has the unknown codec %d", codec)
+	}
+	if int64(len(data)) != size {
+		return nil, captures.Damaged("a payload has %d bytes where %d were declared", len(data), size)
+	}
+	return data, nil
+}
+
+// inflate inflates a payload, or returns a copy of the last one if it is that.
+func (u *Unpacker) inflate(stored []byte, size int64) ([]byte, error) {
+	u.mu.Lock()
+	last := u.last
+	u.mu.Unlock()
+	if len(last.stored) > 0 && bytes.Equal(stored, last.stored) {
+		return bytes.Clone(last.data), nil
+	}
+	data, err := u.dec.DecodeAll(stored, make([]byte, 0, size))
+	if err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.inflated++
+	u.last = packed{stored, bytes.Clone(data)}
+	return data, nil
+}
