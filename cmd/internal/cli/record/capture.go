@@ -78,10 +78,9 @@ traffic of its own. The recording ends with the browser.
 --passive (Linux) is for clients that pin certificates or measure: nothing stands
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
-its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are
-made while it runs, at most two seconds behind. When it ends, packets and keys are
-deleted; if this capture is killed, the next one makes a second capture of them, and
-deletes them. --packets FILE.pcapng keeps them for Wireshark, keys and content.
+its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are made
+while it runs; packets and keys are deleted when it ends (by the next capture, if this one
+is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
 names, unless NO_PROXY excepts them; those of this machine directly. --upstream-proxy
