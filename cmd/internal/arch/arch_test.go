@@ -81,7 +81,8 @@ var table = map[string]row{
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
-	"mitm/quic": {why: "a datagram opens a connection or does not, whoever asks"},
+	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca"}, why: "a browser is told the proxy's address and its CA; tests record one"},
+	"mitm/quic":    {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
 		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
 		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",
