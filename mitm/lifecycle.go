@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
+	"unwire/captures/websocket"
 	"unwire/mitm/access"
 	"unwire/mitm/h1"
 	"unwire/mitm/hosts"
 	"unwire/mitm/process"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
-	"unwire/mitm/websocket"
 )
 
 // New makes a proxy; Serve starts it.

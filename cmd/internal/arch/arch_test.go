@@ -55,13 +55,17 @@ var table = map[string]row{
 		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
 		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
+	"captures/websocket": {
+		imports: []string{"captures"},
+		why:     "messages are found in frames, whoever has seen their bytes: a proxy, or a file of packets",
+	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream", "mitm/websocket"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -71,7 +75,6 @@ var table = map[string]row{
 	"mitm/refusal":    {imports: []string{"captures"}, why: "a refusal is worded alike by the proxy and those who show it"},
 	"mitm/hosts":      {why: "patterns of hosts and paths are decided by text, whoever asks"},
 	"mitm/raw":        {imports: []string{"captures"}, why: "what is not HTTP is passed on and recorded, whoever connected the two ends"},
-	"mitm/websocket":  {imports: []string{"captures"}, why: "messages are found in what is recorded of a handshake and its connection, whoever relays that"},
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},

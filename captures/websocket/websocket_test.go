@@ -76,13 +76,13 @@ func (k *kept) MessageAt(dir captures.Direction, _ time.Duration, op captures.Op
 
 func (k *kept) Relate(_ captures.RelationKind, target int64) { k.locked(func() { k.related = target }) }
 
-func (k *kept) Process(p captures.Process) { k.locked(func() { k.Exchange.Process = p }) }
-
 func (k *kept) Trailers(captures.Direction, captures.Headers) {}
 
 func (k *kept) Connection(t captures.TLS, server string) {
 	k.locked(func() { k.TLS, k.Server = t, server })
 }
+
+func (k *kept) Process(p captures.Process) { k.locked(func() { k.Exchange.Process = p }) }
 
 func (k *kept) End(o captures.Outcome, errText string) {
 	k.locked(func() { k.Outcome, k.Error = o, errText })

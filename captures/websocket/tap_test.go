@@ -184,9 +184,9 @@ func TestBombs(t *testing.T) {
 			rec := &counting{}
 			tp := newTap(rec, captures.Headers{{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate"}}, func() captures.Recording { return rec })
 			for i := range 20 {
-				tp.write(captures.Down, []byte(c.frames(i)))
+				tp.write(captures.Down, moment{}, []byte(c.frames(i)))
 			}
-			tp.end(captures.Complete, "")
+			tp.end(moment{}, captures.Complete, "")
 			if rec.total > 72<<20 || rec.total < 56<<20 || rec.largest > 2*maxPart || !strings.Contains(rec.errText, c.want) {
 				t.Errorf("recorded %d bytes, at most %d at once, %q", rec.total, rec.largest, rec.errText)
 			}
@@ -291,7 +291,7 @@ func BenchmarkMessages(b *testing.B) {
 			b.SetBytes(int64(len(p)))
 			b.ReportAllocs()
 			for b.Loop() {
-				t.write(captures.Down, p)
+				t.write(captures.Down, moment{}, p)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gobwas/httphead"
 	"github.com/gobwas/ws"
@@ -28,6 +29,9 @@ const (
 type tap struct {
 	rec     captures.Recording
 	readers [2]*reader // by direction
+
+	// began is when the exchange of rec began, from when that of the handshake did.
+	began time.Duration
 
 	mu sync.Mutex
 
@@ -70,11 +74,23 @@ func deflateOf(answer captures.Headers) (agreed bool, p wsflate.Parameters) {
 }
 
 // write takes bytes of a direction that have passed.
-func (t *tap) write(dir captures.Direction, p []byte) {
+func (t *tap) write(dir captures.Direction, at moment, p []byte) {
 	r := t.readers[dir]
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.at = at; at.known {
+		r.at.t = max(0, at.t-t.began)
+	}
 	r.write(p)
+}
+
+// process records which program made the connection.
+func (t *tap) process(p captures.Process) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rec.Process(p); t.rest != nil {
+		t.rest.Process(p)
+	}
 }
 
 // noteProblem notes why a direction is parsed no further.
@@ -85,7 +101,7 @@ func (t *tap) noteProblem(dir captures.Direction, err error) {
 }
 
 // writeRest records bytes that are no frames.
-func (t *tap) writeRest(dir captures.Direction, p []byte) {
+func (t *tap) writeRest(dir captures.Direction, at moment, p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -96,12 +112,15 @@ func (t *tap) writeRest(dir captures.Direction, p []byte) {
 	rest := t.rest
 	t.mu.Unlock()
 	if rest != nil {
-		rest.Chunk(dir, p)
+		at.chunk(rest, dir, p)
 	}
 }
 
 // end ends the recording.
-func (t *tap) end(o captures.Outcome, errText string) {
+func (t *tap) end(at moment, o captures.Outcome, errText string) {
+	if at.known {
+		at.t = max(0, at.t-t.began)
+	}
 	for _, r := range t.readers {
 		r.mu.Lock()
 		r.end()
@@ -110,12 +129,12 @@ func (t *tap) end(o captures.Outcome, errText string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rest != nil {
-		t.rest.End(o, errText)
+		at.end(t.rest, o, errText)
 	}
 	if errText != "" {
 		t.problems = append([]string{errText}, t.problems...)
 	}
-	t.rec.End(o, strings.Join(t.problems, "; "))
+	at.end(t.rec, o, strings.Join(t.problems, "; "))
 }
 
 // A reader takes the frames of one direction apart.
@@ -127,6 +146,9 @@ type reader struct {
 
 	mu    sync.Mutex
 	ended bool
+
+	// at is when the bytes that are written passed, from the beginning of the exchange.
+	at moment
 
 	// err is why nothing is parsed any more; gaveUp says that it was noted.
 	err    error
@@ -206,10 +228,10 @@ func (r *reader) giveUp(p []byte) {
 		r.gaveUp = true
 		r.tap.noteProblem(r.dir, r.err)
 		r.stopInflating()
-		r.tap.writeRest(r.dir, r.held)
+		r.tap.writeRest(r.dir, r.at, r.held)
 		r.held = nil
 	}
-	r.tap.writeRest(r.dir, p)
+	r.tap.writeRest(r.dir, r.at, p)
 }
 
 // step takes some of p, which is not empty, and returns how much. done says that all
@@ -320,7 +342,7 @@ func (r *reader) takePayload(p []byte) (done bool, err error) {
 	switch {
 	case r.frame.OpCode.IsControl():
 		if r.payload = append(r.payload, p...); over {
-			r.tap.rec.Message(r.dir, captures.Opcode(r.frame.OpCode)|captures.OpFinal, r.payload)
+			r.at.message(r.tap.rec, r.dir, captures.Opcode(r.frame.OpCode)|captures.OpFinal, r.payload)
 		}
 		return over && (r.message == 0 || !r.compressed), nil
 	case r.compressed:
@@ -389,7 +411,7 @@ func (r *reader) record(p []byte, last bool) {
 		op |= captures.OpFinal
 		r.message = 0
 	}
-	r.tap.rec.Message(r.dir, op, p)
+	r.at.message(r.tap.rec, r.dir, op, p)
 }
 
 // end records what is left of a message that was cut off.
