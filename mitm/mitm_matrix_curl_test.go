@@ -65,15 +65,20 @@ var (
 // curl returns what curl prints, headers and informational ones included, and
 // the number of its error.
 func (l *lane) curl(t *testing.T, program, path, version string, args []string) string {
-	if l.reverse() && version == "--http2" {
+	if l.clear() && version == "--http2" {
 		version = "--http2-prior-knowledge"
 	}
 	argv := []string{"-q", "-sS", "-D", "-", "--suppress-connect-headers", "--max-time", "10", version, "--noproxy", ""}
 	if l.caFile != "" {
 		argv = append(argv, "--cacert", l.caFile)
 	}
-	if l.proxy != nil {
+	switch {
+	case l.proxied:
 		argv = append(argv, "--proxy", l.bench.url().String())
+	case l.name == socksWay:
+		argv = append(argv, "--socks5", l.bench.addr)
+	case l.name == transparentWay:
+		argv = append(argv, "--connect-to", "::"+l.redirected(t, strings.TrimPrefix(l.base, "https://")))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 	defer cancel()
