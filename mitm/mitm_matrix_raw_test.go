@@ -102,6 +102,7 @@ type halfCloserOnce interface{ CloseWrite() error }
 // together has all streams wait for each other on one connection.
 func together(t *testing.T, l *lane) string {
 	c := l.newClient(t, true)
+	l.send(t, c, "GET", "/length", nil, nil) // opens the connection, else each of them begins with one
 	var wg sync.WaitGroup
 	var n atomic.Int64
 	for range matrixStreams {
