@@ -136,7 +136,7 @@ func (c killClient) transports(ctx context.Context, s *killServer) map[string]fu
 	}
 	socket := func(mode websocket.CompressionMode) func(func()) error {
 		return func(begun func()) error {
-			conn, _, err := websocket.Dial(ctx, s.web.URL+"/websocket", &websocket.DialOptions{HTTPClient: c.http(false), CompressionMode: mode})
+			conn, _, err := websocket.Dial(ctx, fmt.Sprint(s.web.URL, "/websocket?", mode != websocket.CompressionDisabled), &websocket.DialOptions{HTTPClient: c.http(false), CompressionMode: mode})
 			if err != nil {
 				return err
 			}
@@ -281,6 +281,7 @@ func killRecorderAtRandom(t *testing.T, server *killServer, curl string) map[str
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	streams := c.transports(ctx, server)
+	began := make(map[string]time.Time)
 	begun := make(chan string, len(streams))
 	ended := make(chan error, len(streams))
 	for name, run := range streams {
@@ -296,7 +297,8 @@ func killRecorderAtRandom(t *testing.T, server *killServer, curl string) map[str
 	}
 	for range streams {
 		select {
-		case <-begun:
+		case name := <-begun:
+			began[name] = time.Now()
 		case err := <-ended:
 			t.Fatalf("a stream ended: %v", err)
 		}
@@ -315,11 +317,11 @@ func killRecorderAtRandom(t *testing.T, server *killServer, curl string) map[str
 
 	found := streamsIn(t, file, server)
 	out := make(map[string]killedStream)
-	for name, log := range found {
-		out[name] = killedStream{killed.Sub(log.last), len(log.delays)}
-	}
-	if len(out) != len(streams) {
-		t.Errorf("%d streams are recorded, want %d", len(out), len(streams))
+	for name, at := range began {
+		out[name] = killedStream{lost: killed.Sub(at)} // if the kill came before the first commit
+		if log := found[name]; log != nil && len(log.delays) > 0 {
+			out[name] = killedStream{killed.Sub(log.last), len(log.delays)}
+		}
 	}
 
 	next := exec.Command(unwireCommand(t), "capture", "-o", file, "--upstream-ca", upstream, "--", curl, "-sS", "--max-time", "0.3", server.web.URL+"/events")
@@ -354,34 +356,20 @@ func streamsIn(t *testing.T, file string, server *killServer) map[string]*tickLo
 			t.Fatal(err)
 		}
 		log := new(tickLog)
-		compressed := false
 		for c, err := range s.Chunks(t.Context(), ex.ID, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.Dir == captures.Down {
-				compressed = compressed || c.Opcode&captures.OpCompressed != 0
+				if name := nameOf(ex); c.Opcode.Kind() == captures.OpText && (c.Opcode&captures.OpCompressed != 0) != (name == "WebSocket, compressed") {
+					t.Errorf("%s: opcode %#x", name, c.Opcode)
+				}
 				log.add(c, time.Now())
 			}
 		}
-		name := ""
-		switch {
-		case ex.Transport == captures.WebSocket && compressed:
-			name = "WebSocket, compressed"
-		case ex.Transport == captures.WebSocket:
-			name = "WebSocket"
-		case ex.Transport == captures.RawTLS:
-			name = "TLS"
-		case ex.Transport == captures.RawTCP:
-			name = "TCP"
-		case ex.Status == http.StatusSwitchingProtocols:
+		name := nameOf(ex)
+		if name == "" {
 			continue
-		case strings.HasPrefix(ex.RequestHeaders.Get("user-agent"), "curl"):
-			name = "next"
-		case ex.HTTP == "2":
-			name = "HTTP/2"
-		default:
-			name = "HTTP/1"
 		}
 		if out[name] != nil || len(log.wrong) > 0 {
 			t.Errorf("%s: recorded twice, or %q", name, log.wrong)
@@ -392,4 +380,25 @@ func streamsIn(t *testing.T, file string, server *killServer) map[string]*tickLo
 		out[name] = log
 	}
 	return out
+}
+
+// nameOf is the stream that an exchange is; "": a handshake.
+func nameOf(ex *captures.Exchange) string {
+	switch {
+	case ex.Transport == captures.WebSocket && strings.HasSuffix(ex.URL, "?true"):
+		return "WebSocket, compressed"
+	case ex.Transport == captures.WebSocket:
+		return "WebSocket"
+	case ex.Transport == captures.RawTLS:
+		return "TLS"
+	case ex.Transport == captures.RawTCP:
+		return "TCP"
+	case strings.Contains(ex.URL, "/websocket"):
+		return ""
+	case strings.HasPrefix(ex.RequestHeaders.Get("user-agent"), "curl"):
+		return "next"
+	case ex.HTTP == "2":
+		return "HTTP/2"
+	}
+	return "HTTP/1"
 }
