@@ -63,13 +63,17 @@ var table = map[string]row{
 		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
 		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
+	"captures/websocket": {
+		imports: []string{"captures"},
+		why:     "messages are found in frames, whoever has seen their bytes: a proxy, or a file of packets",
+	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -81,11 +85,16 @@ var table = map[string]row{
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
+	"mitm/h1": {
+		imports: []string{"captures"},
+		why:     "the relay records what it forwards; it knows no proxy, and asks where a request goes",
+	},
 	"mitm/h2": {
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
-	"mitm/quic": {why: "a datagram opens a connection or does not, whoever asks"},
+	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca"}, why: "a browser is told the proxy's address and its CA; tests record one"},
+	"mitm/quic":    {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
 		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
 		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",

@@ -39,6 +39,7 @@ type CaptureFlags struct {
 	packets                          string
 	only, skip, also                 []string
 	maxBody, rotate, keylog          string
+	browser                          string
 
 	Unsearched *UnsearchedLog
 }
@@ -46,6 +47,7 @@ type CaptureFlags struct {
 const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
   unwire capture -o cli.uwc --listen 127.0.0.1:8080
   unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o page.uwc --browser https://www.example.com/
   unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
   unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
@@ -69,11 +71,15 @@ back to TCP. QUIC to other ports passes unrecorded and is reported; --block-quic
 refuses it as well. Anything else is refused. What listens on the host's loopback is
 reached at the same address, unless CMD itself listens there.
 
+--browser URL starts Chromium, Chrome or Edge with that page, in a new profile that is
+removed at the end: it uses the proxy, trusts the CA, speaks no QUIC, and makes no
+traffic of its own. The recording ends with the browser.
+
 --passive (Linux) is for clients that pin certificates or measure: nothing stands
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
-its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
-packets and keys become exchanges and are deleted (by the next capture, if this one
+its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are made
+while it runs; packets and keys are deleted when it ends (by the next capture, if this one
 is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
@@ -116,6 +122,7 @@ func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy")
 	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
 	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
+	flags.StringVar(&f.browser, "browser", "", "start Chromium with this page, in a new profile; what follows -- are further flags for it")
 	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
 	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
 	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: refuse QUIC on all ports, so that clients fall back to TCP")
@@ -154,7 +161,7 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 		return capturePassive(ctx, a, f, argv)
 	}
 	token := ""
-	if len(argv) > 0 && !f.transparent {
+	if (len(argv) > 0 || f.browser != "") && !f.transparent {
 		// the only way to run a command that has a hook
 		token = rand.Text()
 	}
@@ -162,10 +169,19 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	if err != nil {
 		return err
 	}
+	var env []string
+	if f.browser != "" {
+		b, err := prepareBrowser(ctx, rec, f, argv)
+		if err != nil {
+			return errors.Join(err, rec.Close(DrainTime(a)))
+		}
+		defer b.Close() //nolint:errcheck // a temporary folder
+		argv, env = b.Argv, b.Env
+	}
 	watch := watchEndpoints(a, rec, f)
 	stop := watch.start(ctx, rec.store.Current())
 	defer app.SurviveFileLimit()()
-	code, runErr := serve(ctx, a, rec, f, argv)
+	code, runErr := serve(ctx, a, rec, f, argv, env)
 	if len(argv) > 0 {
 		a.Signals.StartGrace()
 	}
@@ -312,7 +328,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 }
 
 // serve waits for the command or for the end of ctx; the status is the command's.
-func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv []string) (int, error) {
+func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv, env []string) (int, error) {
 	scheme := "http://"
 	if f.json {
 		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile}); err != nil {
@@ -330,7 +346,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv 
 		// Signals go to the command, and the recording ends when the command does.
 		defer a.Signals.ChildRuns()()
 		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
-			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
+			Argv: argv, Env: env, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})
 		if err != nil {
