@@ -59,10 +59,10 @@ func captureCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture [-o F.uwc] [-- CMD ARGS…]",
 		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
-		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
-its traffic captured (proxy variables, CA variables and a Node hook are set for
-it) and exits with its status; without, it runs until it is interrupted. The
-proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
+		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with its
+traffic captured (proxy variables, CA variables and a Node hook are set for it) and exits
+with its status; without, it runs until it is interrupted. The proxy speaks HTTP and SOCKS
+5 (ALL_PROXY=socks5h://HOST:PORT); what is not HTTP passes, and is recorded, as it is.
 
 --transparent (Linux) is for commands that ignore all that: CMD runs in a
 network namespace of its own, whose TCP is captured whatever opens it. UDP, and
@@ -96,9 +96,6 @@ speak HTTP/1.1 or HTTP/2 to it, in clear or in TLS, on the same port.
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given. What cannot be searched for them, such as
 bodies with an unknown encoding, is recorded as it is, and capture says so.
-
-WebSockets are recorded as messages. What is not HTTP, in TLS or in clear, passes as it
-is and is recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
 The proxy is for the user who runs capture (Linux): a connection of another user, root
 too, is refused unless CMD has started its program. --share admits everybody on this
