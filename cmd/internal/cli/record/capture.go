@@ -38,7 +38,7 @@ type CaptureFlags struct {
 	clientCerts, clientKeys          []string
 	packets                          string
 	only, skip, also                 []string
-	maxBody, rotate, keylog          string
+	maxBody, rotate, maxSize, keylog string
 	browser                          string
 
 	Unsearched *UnsearchedLog
@@ -105,6 +105,11 @@ What --only and --skip leave out as a host passes undecrypted. A pattern with a
 path (host/path*) chooses among the requests of a host, which has to be decrypted
 for that; what it leaves out passes unrecorded. A * spans dots and slashes.
 
+--max-size keeps a ring: the capture goes on in NAME-2.uwc and so on, each a sixteenth of
+the size, and the oldest files are removed. A file with an exchange that still runs stays
+while others can go; of a body, at most a sixteenth of the size is stored for each
+direction, unless --max-body is less.
+
 If recording has to stop (the disk is full, the file was deleted), that is said at
 once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 		Example: captureExamples,
@@ -142,6 +147,7 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
 	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
 	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
+	flags.StringVar(&f.maxSize, "max-size", "", "keep the newest traffic only, in at most this much on disk, such as 500MB")
 	flags.StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
 }
 
@@ -318,6 +324,11 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 			return o, app.Usagef("--max-body: %v", err)
 		}
 	}
+	if f.maxSize != "" {
+		if o.MaxTotal, err = parseMaxSize(f.maxSize, f.Out); err != nil {
+			return o, err
+		}
+	}
 	if f.rotate != "" {
 		if o.MaxBytes, o.MaxAge, err = app.ParseRotate(f.rotate); err != nil {
 			return o, app.Usagef("--rotate: %v", err)
@@ -436,13 +447,13 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, r
 	}
 	if f.json {
 		return n, a.Print(&contract.Ended{
-			Event: "ended", File: f.Out, Exchanges: n, Incomplete: unfinished, Files: files,
+			Event: "ended", File: files[0], Exchanges: n, Incomplete: unfinished, Files: files,
 			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
 		})
 	}
 	where := f.Out
 	if len(files) > 1 {
-		where = fmt.Sprintf("%d files, %s to %s", len(files), f.Out, files[len(files)-1])
+		where = fmt.Sprintf("%d files, %s to %s", len(files), files[0], files[len(files)-1])
 	}
 	a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(n, "exchange"), where, unfinished, remark)
 	if text := f.Unsearched.summary(); text != "" {
