@@ -69,7 +69,12 @@ func isControlTarget(target string) bool {
 
 // routeProxied is for a request with the URL of a server.
 func (p *Proxy) routeProxied(q *h1.Request) (*h1.Route, error) {
-	u, err := url.Parse(q.Target)
+	// The path may be none that a URL can have.
+	scheme, rest, _ := strings.Cut(q.Target, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, &h1.Malformed{Status: http.StatusBadRequest, Reason: "the request's target is no URL of a server"}
 	}

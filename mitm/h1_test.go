@@ -25,7 +25,7 @@ func TestHTTP1IsRecordedAsItCame(t *testing.T) {
 		{"tunnel", "GET", "/a|b/../%2f?q=\"", "1.0", "http://HOST/a|b/../%2f?q=\""},
 		{"tunnel", "OPTIONS", "*", "1.1", "http://HOST/*"},
 		{"tunnel", "GET", "http://HOST/abs", "1.1", "http://HOST/abs"},
-		{"absolute", "M-SEARCH", "http://HOST/a|%2f?%zz", "1.1", "http://HOST/a|%2f?%zz"},
+		{"absolute", "M-SEARCH", "http://HOST/a|%2f/%zz?%zz", "1.1", "http://HOST/a|%2f/%zz?%zz"},
 		{"absolute", "GET", "HTTP://HOST", "1.0", "HTTP://HOST"},
 		{"reverse", "GET", "/a|b", "1.1", "http://HOST/base/a|b"},
 		{"reverse", "OPTIONS", "*", "1.0", "http://HOST/*"},

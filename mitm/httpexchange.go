@@ -215,6 +215,9 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	if !ok {
 		return captures.TLS{Proxy: upstream.ProxyOf(conn)}
 	}
+	if t := c.recorded.Load(); t != nil {
+		return *t
+	}
 	s := c.ConnectionState()
 	t := captures.TLS{
 		Proxy:      upstream.ProxyOf(conn),
@@ -227,5 +230,6 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	if c.asked {
 		t.ClientCertificate = certificateState(c.certificate != nil)
 	}
+	c.recorded.Store(&t)
 	return t
 }

@@ -44,9 +44,11 @@ type Relay struct {
 	// running is the exchange whose request is sent and whose answer is awaited.
 	running *exchange
 
-	// waiting says that the next request is there.
-	waiting    bool
 	lastAnswer time.Time
+
+	// patience is how long the client may take for what comes next, from since on.
+	patience time.Duration
+	since    time.Time
 
 	// clientEnded says that the client sends nothing more, closing that it gets nothing
 	// more, and draining that the running exchange is the last one.
@@ -132,7 +134,7 @@ func (r *Relay) Drain() {
 //
 // Errors: any means that the connection has ended.
 func (r *Relay) next() (*Request, error) {
-	r.setDeadline(idleTimeout)
+	r.expect(idleTimeout)
 	for {
 		q, err := r.readRequest()
 		if err == nil || errors.As(err, new(*Malformed)) {
@@ -167,7 +169,7 @@ func (r *Relay) readRequest() (*Request, error) {
 	more := func() error {
 		if !begun && len(r.client.buffered()) > 0 {
 			begun = true
-			r.setDeadline(headTimeout)
+			r.expect(headTimeout)
 		}
 		return r.readAhead()
 	}
@@ -193,28 +195,32 @@ func (r *Relay) readRequest() (*Request, error) {
 	return q, nil
 }
 
-// setDeadline bounds how long the client may take, unless an exchange runs.
-func (r *Relay) setDeadline(d time.Duration) {
+// expect begins the time that a client has for what comes next.
+func (r *Relay) expect(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.running == nil && !r.closing {
-		_ = r.client.conn.SetReadDeadline(time.Now().Add(d))
+	if !r.closing && r.handover == nil {
+		r.patience, r.since = d, time.Now()
+		_ = r.client.conn.SetReadDeadline(r.since.Add(d))
 	}
 }
 
-// readAhead reads more from the client between two bodies.
+// readAhead reads more from the client. The connection's deadline is not moved for each
+// exchange: when it has come, it is looked at whether the client is late.
 func (r *Relay) readAhead() error {
 	for {
 		err := r.client.fill()
+		if err == nil {
+			return nil
+		}
 		r.mu.Lock()
 		switch {
 		case r.ended || r.closing:
 			err = errEnded
 		case r.handover != nil:
 			err = errHandedOver
-		case r.running != nil && isTimeout(err):
-			// The deadline was for a time without an exchange.
-			_ = r.client.conn.SetReadDeadline(time.Time{})
+		case isTimeout(err) && (r.running != nil || time.Since(r.since) < r.patience):
+			_ = r.client.conn.SetReadDeadline(time.Now().Add(r.patience))
 			r.mu.Unlock()
 			continue
 		}
@@ -229,8 +235,6 @@ func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 func (r *Relay) awaitTurn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting = true
-	defer func() { r.waiting = false }()
 	for r.running != nil && r.handover == nil && !r.ended && !r.closing {
 		r.changed.Wait()
 	}
@@ -364,13 +368,9 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 			return
 		}
 	}
-	r.running, r.lastAnswer = nil, time.Now()
-	x.server.exchange = nil
+	r.endRunning()
 	x.server.served = true
 	if x.persistent && x.sent && !r.draining && !r.clientEnded {
-		if !r.waiting {
-			_ = r.client.conn.SetReadDeadline(r.lastAnswer.Add(idleTimeout))
-		}
 		r.changed.Broadcast()
 	} else {
 		x.server.close()
@@ -378,6 +378,16 @@ func (r *Relay) finishHalf(x *exchange, half *bool) {
 	}
 	r.mu.Unlock()
 	r.endExchange(x, outcome, reason)
+}
+
+// endRunning notes that the client was answered; r.mu is held.
+func (r *Relay) endRunning() {
+	if s := r.running.server; s != nil {
+		s.exchange = nil
+	}
+	now := time.Now()
+	r.running, r.lastAnswer = nil, now
+	r.patience, r.since = idleTimeout, now
 }
 
 // endExchange ends an exchange that does not run any more.

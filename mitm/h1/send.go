@@ -37,7 +37,6 @@ func (r *Relay) serve(q *Request, to *Route) error {
 		x.rec = r.config.Begin(q, to, conn)
 	}
 	r.running = x
-	_ = r.client.conn.SetReadDeadline(time.Time{})
 	r.mu.Unlock()
 
 	// The part of the body that has come is checked before anything is forwarded.
@@ -170,7 +169,7 @@ func appendHead(p []byte, q *Request, to *Route) []byte {
 // connection.
 func (r *Relay) sendBody(x *exchange, s *server) error {
 	for !x.body.done {
-		if err := r.client.fill(); err != nil {
+		if err := r.readAhead(); err != nil {
 			return err
 		}
 		n, content, bad := x.body.scan(r.client.buffered(), r.contentBuffer())
@@ -349,14 +348,8 @@ func (r *Relay) answerInstead(x *exchange, a *Answer, keep bool) error {
 		r.mu.Unlock()
 		return errEnded
 	}
-	r.running, r.lastAnswer = nil, time.Now()
-	if x.server != nil {
-		x.server.exchange = nil
-	}
+	r.endRunning()
 	if keep && err == nil {
-		if !r.waiting {
-			_ = r.client.conn.SetReadDeadline(r.lastAnswer.Add(idleTimeout))
-		}
 		r.changed.Broadcast()
 	} else {
 		r.beginClose()
