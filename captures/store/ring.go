@@ -6,23 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
+
+	"unwire/captures/store/internal/ring"
 )
 
-const (
-	// ringParts is in how many files about a ring is kept: one of them goes at a time.
-	ringParts = 16
-
-	// ringInterval is how often the size of a ring is looked at.
-	ringInterval = 50 * time.Millisecond
-
-	// ringReserve is how many of these are free for what is written between two looks, and
-	// while a file is closed.
-	ringReserve = 4
-
-	// MinTotal is the least that SeriesOptions.MaxTotal may be, in bytes.
-	MinTotal = 16 << 20
-)
+// MinTotal is the least that SeriesOptions.MaxTotal may be, in bytes.
+const MinTotal = 16 << 20
 
 // beginRing sets what a ring needs: files that are small, no exchange that is larger than
 // one of them, and no more that waits to be written.
@@ -33,58 +22,28 @@ func (o *SeriesOptions) beginRing() error {
 	case o.MaxTotal < MinTotal:
 		return fmt.Errorf("captures: a ring of %d bytes: want %d or more", o.MaxTotal, MinTotal)
 	}
-	part := o.MaxTotal / ringParts
-	if o.MaxBytes == 0 || o.MaxBytes > part {
-		o.MaxBytes = part
-	}
-	if o.MaxBody == 0 || o.MaxBody > part {
-		o.MaxBody = part
-	}
-	if o.QueueBytes == 0 || o.QueueBytes > part {
-		o.QueueBytes = part
+	part := o.MaxTotal / ring.Parts
+	for _, limit := range []*int64{&o.MaxBytes, &o.MaxBody, &o.QueueBytes} {
+		if *limit == 0 || *limit > part {
+			*limit = part
+		}
 	}
 	return nil
 }
 
-// keepRing removes old files until stop is closed.
-func (s *Series) keepRing(stop <-chan struct{}) {
-	tick := time.NewTicker(ringInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		case <-s.rotated:
-		}
-		s.trim(ringReserve * s.o.MaxTotal / ringParts)
-	}
-}
+// ringFiles are the files of a Series that is a ring.
+type ringFiles struct{ *Series }
 
-// trim removes files, the oldest first, until so much is left for what is recorded next.
-// Those with exchanges that still run stay, unless nothing else is left to remove.
-func (s *Series) trim(reserve int64) {
-	for s.size() > s.o.MaxTotal-reserve {
-		if s.dropClosed() {
-			continue
-		}
-		// What runs may go on until half of the reserve is used.
-		if s.size() <= s.o.MaxTotal-reserve/2 || !s.endOldest() {
-			return
-		}
-	}
-}
-
-// size is what all files take, with their logs.
-func (s *Series) size() (n int64) {
+// Size is what all files take, with their logs.
+func (s ringFiles) Size() (n int64) {
 	for _, path := range s.Files() {
 		n += fileSize(path) + fileSize(path+"-wal") + fileSize(path+"-shm")
 	}
 	return n
 }
 
-// dropClosed removes the oldest file that is closed.
-func (s *Series) dropClosed() bool {
+// DropClosed removes the oldest file that is closed.
+func (s ringFiles) DropClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.files, func(path string) bool { return s.closed[path] })
@@ -100,8 +59,8 @@ func (s *Series) dropClosed() bool {
 	return true
 }
 
-// endOldest closes the oldest file, so that what runs in it ends as incomplete.
-func (s *Series) endOldest() bool {
+// EndOldest closes the oldest file, so that what runs in it ends as incomplete.
+func (s ringFiles) EndOldest() bool {
 	s.mu.Lock()
 	if len(s.old) == 0 && !s.since.IsZero() && s.failed == nil {
 		if s.failed = s.rotate(); s.failed != nil {

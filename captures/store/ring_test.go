@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/require"
+	"unwire/captures/store/internal/ring"
 )
 
 // diskSize is what a folder takes.
@@ -52,7 +53,7 @@ func TestRing(t *testing.T) {
 	}
 
 	files := s.Files()
-	if len(files) < 3 || len(files) > ringParts+2 {
+	if len(files) < 3 || len(files) > ring.Parts+2 {
 		t.Errorf("%d files", len(files))
 	}
 	var newest []int

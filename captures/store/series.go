@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/ring"
 )
 
 // SeriesOptions says when a Series goes on in another file. The zero value is never.
@@ -76,7 +77,7 @@ func CreateSeries(path string, o SeriesOptions) (*Series, error) {
 		closed: make(map[string]bool), stopRing: make(chan struct{}), rotated: make(chan struct{}, 1),
 	}
 	if o.MaxTotal > 0 {
-		s.ringEnded.Go(func() { s.keepRing(s.stopRing) })
+		s.ringEnded.Go(func() { ring.Keep(ringFiles{s}, o.MaxTotal, s.rotated, s.stopRing) })
 	}
 	return s, nil
 }
@@ -204,7 +205,7 @@ func (s *Series) Close() error {
 	err := s.current.Close()
 	s.closing.Wait()
 	if s.o.MaxTotal > 0 {
-		s.trim(0)
+		ring.Trim(ringFiles{s}, s.o.MaxTotal, s.o.MaxTotal)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

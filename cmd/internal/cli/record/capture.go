@@ -44,22 +44,7 @@ type CaptureFlags struct {
 	Unsearched *UnsearchedLog
 }
 
-const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
-  unwire capture -o cli.uwc --listen 127.0.0.1:8080
-  unwire capture -o cli.uwc --transparent -- ./static-binary
-  unwire capture -o page.uwc --browser https://www.example.com/
-  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
-  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
-  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
-  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
-  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
-
-func captureCommand(a *app.App) *cobra.Command {
-	var f CaptureFlags
-	cmd := &cobra.Command{
-		Use:   "capture [-o F.uwc] [-- CMD ARGS…]",
-		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
-		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
+const captureLong = `capture starts a recording proxy on loopback. With CMD it runs that command with
 its traffic captured (proxy variables, CA variables and a Node hook are set for
 it) and exits with its status; without, it runs until it is interrupted. The
 proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
@@ -111,7 +96,24 @@ while others can go; of a body, at most a sixteenth of the size is stored for ea
 direction, unless --max-body is less.
 
 If recording has to stop (the disk is full, the file was deleted), that is said at
-once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
+once, the traffic goes on unrecorded, and the exit status is 3 in the end.`
+
+const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o page.uwc --browser https://www.example.com/
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
+
+func captureCommand(a *app.App) *cobra.Command {
+	var f CaptureFlags
+	cmd := &cobra.Command{
+		Use:     "capture [-o F.uwc] [-- CMD ARGS…]",
+		Short:   "Record traffic through a proxy; with CMD, run it with its traffic captured",
+		Long:    captureLong,
 		Example: captureExamples,
 		RunE:    func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
