@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"os"
 	"sync"
@@ -54,6 +55,8 @@ type writer struct {
 	stmts        statements
 	n            int64         // last number drawn, see formatOne
 	lastID       int64         // last exchange when the file was opened
+	tls          captures.TLS  // that was written last, and
+	tlsText      string        // as JSON
 	wake         chan struct{} // capacity 1: something changed for the goroutine
 	stopped      chan struct{}
 
@@ -72,7 +75,7 @@ type statements struct {
 	update, relate *sql.Stmt
 	begin, events  *bulkInsert
 	segments       segments
-	sections       rowCache[string]
+	sections       sectionCache
 	processes      rowCache[captures.Process]
 }
 
@@ -113,6 +116,8 @@ func (t *statements) prepare(db *sql.DB) (err error) {
 		{&t.update, updateExchange},
 		{&t.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
 		{&t.segments.extend, extendSegment},
+		{&t.segments.findInline, findInline},
+		{&t.segments.refer, refer},
 		{&t.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
 		{&t.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
 		{&t.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
@@ -137,6 +142,7 @@ func (t *statements) prepare(db *sql.DB) (err error) {
 			return err
 		}
 	}
+	t.segments.firsts, t.segments.shared, t.segments.seed = make(map[uint64]int64), make(map[uint64]sharedPayload), maphash.MakeSeed()
 	t.segments.blobs.pack, err = payload.NewPacker()
 	return err
 }
@@ -448,15 +454,18 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 
 // exchangeRow returns the values of insertExchange.
 func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
-	tls, err := json.Marshal(e.TLS)
-	if err != nil {
-		return nil, err
+	if w.tlsText == "" || w.tls != e.TLS {
+		text, err := json.Marshal(e.TLS)
+		if err != nil {
+			return nil, err
+		}
+		w.tls, w.tlsText = e.TLS, string(text)
 	}
 	var started int64
 	if !e.Started.IsZero() {
 		started = e.Started.UnixNano()
 	}
-	row := []any{e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status}
+	row := append(make([]any, 0, exchangeWidth), e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status)
 	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
 		id, err := w.stmts.section(tx, h)
 		if err != nil {
@@ -466,6 +475,6 @@ func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
 	}
 	process, err := w.stmts.process(tx, e.Process)
 	return append(row,
-		started, int64(e.Duration), e.Client, e.Server, process, string(tls),
+		started, int64(e.Duration), e.Client, e.Server, process, w.tlsText,
 		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err
 }

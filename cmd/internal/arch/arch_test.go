@@ -56,8 +56,12 @@ var table = map[string]row{
 		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
 		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
+	"captures/websocket": {
+		imports: []string{"captures"},
+		why:     "messages are found in frames, whoever has seen their bytes: a proxy, or a file of packets",
+	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},

@@ -63,8 +63,8 @@ traffic of its own. The recording ends with the browser.
 --passive (Linux) is for clients that pin certificates or measure: nothing stands
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
-its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
-packets and keys become exchanges and are deleted (by the next capture, if this one
+its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are made
+while it runs; packets and keys are deleted when it ends (by the next capture, if this one
 is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
