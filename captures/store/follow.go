@@ -20,7 +20,8 @@ import (
 //
 // Events come in the order in which they were recorded: each exchange's Began,
 // Responded and Ended once, Changed when something else became known, each
-// chunk once, all of an exchange's between its Began and its Ended. Chunks of
+// chunk once, all of an exchange's between its Began and its Ended. A note, a reading or
+// a definition is Added whenever it is set, in its newest state only. Chunks of
 // one direction come in order; one that was held back because a secret might
 // have been passing can come after a later one of the other direction.
 //
@@ -102,7 +103,15 @@ func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, n
 	if err := s.eventsSince(ctx, tx, last, events); err != nil {
 		return fail(err)
 	}
-	page, next, more = mergePages(append(pages, events), last)
+	pages = append(pages, events)
+	if s.format >= schema.WithSegments {
+		added, err := additionsSince(ctx, tx, last)
+		if err != nil {
+			return fail(err)
+		}
+		pages = append(pages, added...)
+	}
+	page, next, more = mergePages(pages, last)
 	return page, next, more, nil
 }
 
