@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -30,8 +31,9 @@ func PinningHint(failure string) string {
 	return pinningHint
 }
 
-// ExchangeHead writes what is known of an exchange besides its frames.
-func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
+// ExchangeHead writes what is known of an exchange besides its frames, with the notes about
+// it as a whole.
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, notes []*contract.PlaceNote) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(at.Method+" "+at.URL)))
 	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
 	if at.Codec != "" {
@@ -69,6 +71,7 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.Message != "" {
 		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
 	}
+	Notes(out, w, notes, "")
 	Headers(out, w, "↑", "", at.RequestHeaders)
 	Headers(out, w, "↑", "trailer ", at.RequestTrailers)
 	Headers(out, w, "↓", "", at.ResponseHeaders)

@@ -30,6 +30,10 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if processes {
 		head = append(head, "PROCESS")
 	}
+	notes := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return notesText(l) != "" })
+	if notes {
+		head = append(head, "NOTES")
+	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
@@ -45,6 +49,9 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		}
 		if processes {
 			rows[i] = append(rows[i], processText(l.Process))
+		}
+		if notes {
+			rows[i] = append(rows[i], notesText(l))
 		}
 	}
 	return out.Table(head, rows)

@@ -16,6 +16,7 @@ import (
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/kind"
 )
 
@@ -111,6 +112,10 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		}
 		frames = []decode.Frame{*f}
 	}
+	notes, err := capture.NotesOf(ctx, at)
+	if err != nil {
+		return err
+	}
 	v := capture.Views(ctx, at, defs)
 	if err := choose(ctx, a, capture, ex, v, chosen, frames, o.once); err != nil {
 		return err
@@ -118,27 +123,36 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if o.explain != "" {
 		return explainFrames(a, ex, frames, v, o)
 	}
-	if o.json {
-		for i := range frames {
-			f := &frames[i]
-			if err := a.Print(contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)); err != nil {
-				return err
-			}
-		}
-		return undecoded(a, ex, readErr)
-	}
-
-	w := bufio.NewWriter(a.Out)
-	if addr.Frame < 0 {
-		render.ExchangeHead(a.Out, w, at)
-	}
-	for i := range frames {
-		render.Frame(a.Out, w, at, &frames[i], v, o.frameOptions())
-	}
-	if err := w.Flush(); err != nil {
+	if err := printFrames(a, at, frames, v, notes, o, addr.Frame < 0); err != nil {
 		return err
 	}
 	return undecoded(a, ex, readErr)
+}
+
+// printFrames prints frames with the notes about them, and whole says that they are those of
+// an exchange, whose head stands before them.
+func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, o showFlags, whole bool) error {
+	if o.json {
+		for i := range frames {
+			f := &frames[i]
+			line := contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)
+			line.Notes = notes.Of(f)
+			if err := a.Print(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := bufio.NewWriter(a.Out)
+	if whole {
+		render.ExchangeHead(a.Out, w, at, notes.Whole())
+	}
+	options := o.frameOptions()
+	for i := range frames {
+		options.Notes = notes.Of(&frames[i])
+		render.Frame(a.Out, w, at, &frames[i], v, options)
+	}
+	return w.Flush()
 }
 
 func (o showFlags) frameOptions() render.FrameOptions {
