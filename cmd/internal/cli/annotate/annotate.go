@@ -29,7 +29,8 @@ func change(ctx context.Context, a *app.App, file string, do func(c *query.Captu
 	if !errors.Is(err, captures.ErrOlderFormat) {
 		return changeError(err)
 	}
-	s, err := store.Create(file, store.Options{KeepSecrets: true}) // nothing is recorded
+	// Nothing is recorded: this converts the file.
+	s, err := store.Create(file, store.Options{KeepSecrets: true})
 	if err == nil {
 		err = s.Close()
 	}

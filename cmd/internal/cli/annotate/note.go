@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,8 +56,8 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 	switch {
 	case f.remove && (text != nil || marked):
 		return app.Usagef("--remove goes neither with a text nor with --mark")
-	case marked && f.mark == "":
-		return app.Usagef("--mark wants a word; --remove removes a mark")
+	case marked && len(strings.Fields(f.mark)) != 1:
+		return app.Usagef("a mark is one word, such as star, not %q; --remove removes a mark", f.mark)
 	case text == nil && !marked && !f.remove:
 		return printNotes(ctx, a, at, path, f.json)
 	case at.Exchange == 0:
