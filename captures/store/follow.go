@@ -19,7 +19,8 @@ import (
 // is left, or an error is yielded.
 //
 // Events come in the order in which they were recorded: each exchange's Began,
-// Responded and Ended once, Changed when something else became known, each
+// Responded and Ended once, Changed when something else became known that no event
+// right behind it tells, each
 // chunk once, all of an exchange's between its Began and its Ended. Chunks of
 // one direction come in order; one that was held back because a secret might
 // have been passing can come after a later one of the other direction.
