@@ -122,8 +122,10 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkStoreExchanges(b *testing.B) {
 	s := require.Value(Create(filepath.Join(b.TempDir(), "a.uwc"), Options{}))(b)
 	request := captures.Headers{
-		{Name: "content-type", Value: "application/proto"}, {Name: "user-agent", Value: "connect-go/1.19.1 (go1.26)"},
-		{Name: "connect-protocol-version", Value: "1"}, {Name: "authorization", Value: "Bearer made-up-secret-token"},
+		{Name: "content-type", Value: "application/proto"},
+		{Name: "user-agent", Value: "connect-go/1.19.1 (go1.26)"},
+		{Name: "connect-protocol-version", Value: "1"},
+		{Name: "authorization", Value: "Bearer made-up-secret-token"},
 	}
 	response := captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "content-length", Value: "100"}, {Name: "date", Value: "Sun, 22 Nov 2026 12:00:00 GMT"}}
 	tls := captures.TLS{Version: "1.3", Cipher: "TLS_AES_128_GCM_SHA256", ServerName: "h.example", ALPN: "h2"}
