@@ -40,6 +40,14 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
 	},
+	"captures/store/internal/additions": {
+		imports: []string{"captures", "captures/store/internal/payload"},
+		why:     "what is added is of the record model, and definitions are payloads",
+	},
+	"captures/store/internal/control": {
+		imports: []string{"captures", "captures/store/internal/additions"},
+		why:     "an addition is checked before the writer is asked to store it",
+	},
 	"captures/store/internal/database": {
 		imports: []string{"captures", "captures/store/internal/schema"},
 		why:     "a file is opened with the checks of its format, and errors are those of captures",
