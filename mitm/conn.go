@@ -35,6 +35,9 @@ type clientConn struct {
 	// allowsControl says that it came in through a listener with control endpoints.
 	allowsControl bool
 
+	// address is the client's, once it was asked for.
+	address string
+
 	// unreachedErr is why there is no connection to the server of an HTTP/2
 	// client's: its requests are answered with that.
 	unreachedErr error
@@ -56,6 +59,14 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// remote returns the client's address. Only the goroutine that reads calls it.
+func (c *clientConn) remote() string {
+	if c.address == "" {
+		c.address = c.RemoteAddr().String()
+	}
+	return c.address
 }
 
 // readMore reads once more and appends to the peeked bytes.

@@ -34,9 +34,9 @@ const (
 	maxControlBody = 4 << 10
 )
 
-// isControl reports whether a request is for a control endpoint.
-func isControl(r *http.Request) bool {
-	switch r.URL.Path {
+// isControl reports whether a path is that of a control endpoint.
+func isControl(path string) bool {
+	switch path {
 	case redirectPath, routePath, reachPath:
 		return true
 	}

@@ -8,16 +8,19 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/elazarl/goproxy"
 
+	"unwire/mitm/h1"
 	"unwire/mitm/upstream"
 )
 
 const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS proxy of a client.\n"
 
-// serveFront serves a request that came in through a listener, by its kind.
+// serveFront serves a request that came in through a listener and is not relayed, by
+// its kind.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	if r.Method != http.MethodConnect {
@@ -26,10 +29,8 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect || r.URL.IsAbs():
 		p.serveProxied(w, r, c)
-	case c.allowsControl && isControl(r):
+	case c.allowsControl && isControl(r.URL.Path):
 		p.serveControl(w, r, c)
-	case c.origin != nil:
-		p.serveReverse(w, r, c.origin)
 	default:
 		http.Error(w, infoText, http.StatusBadRequest)
 	}
@@ -50,17 +51,12 @@ func (p *Proxy) serveProxied(w http.ResponseWriter, r *http.Request, c *clientCo
 		case err != nil:
 			http.Error(w, "unwire: "+err.Error(), http.StatusBadGateway)
 		default:
-			p.passthrough.ServeHTTP(&bufferedHijacker{w, p}, r)
+			p.passthrough.ServeHTTP(&bufferedHijacker{w}, r)
 		}
 		return
 	}
-	shown := *r.URL
-	t := targetOf(&shown)
+	t := targetOf(r.URL)
 	t.via = via
-	if p.hosts.RecordsHost(withPort(r.URL.Host, portFor(r.URL))) {
-		p.relay(w, r, t, &shown)
-		return
-	}
 	if t.scheme == "http" && p.dialer.upstream.Proxies.Forwarder(t.names()...) != nil {
 		r.Header.Set(upstream.ViaHeader, p.dialer.viaFor(t))
 	}
@@ -177,7 +173,6 @@ func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
 // that came behind the request, which goproxy would lose, and is closed by Shutdown.
 type bufferedHijacker struct {
 	http.ResponseWriter
-	p *Proxy
 }
 
 func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -190,11 +185,12 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = conn.Close()
 		return nil, nil, err
 	}
-	c, ok := conn.(*clientConn) // wrapped when it was accepted
-	if !ok {
-		c = h.p.wrapClient(conn, nil)
+	head = slices.Clone(head)
+	if front, ok := conn.(*h1.Front); ok {
+		head = append(head, front.Detach()...)
 	}
-	c.peeked = append(append([]byte(nil), head...), c.peeked...)
+	c := clientOf(conn)
+	c.peeked = append(head, c.peeked...)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 

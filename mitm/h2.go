@@ -97,8 +97,11 @@ func shownURL(scheme, host, path string) (shown, escapedPath string) {
 	return u.String(), u.EscapedPath()
 }
 
+// A relay serves a client's connection, and can be told to end it.
+type relay interface{ Drain() }
+
 // addRelay notes a relay, which Shutdown ends.
-func (p *Proxy) addRelay(r *h2.Relay) bool {
+func (p *Proxy) addRelay(r relay) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopping {
@@ -109,7 +112,7 @@ func (p *Proxy) addRelay(r *h2.Relay) bool {
 	return true
 }
 
-func (p *Proxy) removeRelay(r *h2.Relay) {
+func (p *Proxy) removeRelay(r relay) {
 	p.mu.Lock()
 	delete(p.relays, r)
 	p.mu.Unlock()

@@ -26,6 +26,9 @@ type exchange struct {
 	// ctx is that of the client's request: it ends when the client goes away.
 	ctx context.Context
 
+	// requestHeader and answerHeader are those of an exchange that changed its protocol.
+	requestHeader, answerHeader captures.Headers
+
 	mu  sync.Mutex
 	rec captures.Recording
 
@@ -212,6 +215,9 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	if !ok {
 		return captures.TLS{Proxy: upstream.ProxyOf(conn)}
 	}
+	if t := c.recorded.Load(); t != nil {
+		return *t
+	}
 	s := c.ConnectionState()
 	t := captures.TLS{
 		Proxy:      upstream.ProxyOf(conn),
@@ -224,5 +230,6 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	if c.asked {
 		t.ClientCertificate = certificateState(c.certificate != nil)
 	}
+	c.recorded.Store(&t)
 	return t
 }

@@ -47,7 +47,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
 			return
 		}
-		p.tunnelled.push(c)
+		p.interceptH1(c, c, c.target)
 	case protocolOther:
 		p.forwardUnread(c, addr)
 	case undecided: // sniffSilentClient has served it
@@ -144,7 +144,7 @@ func (p *Proxy) serveTLS(ctx context.Context, c *clientConn, h clientHello, name
 		p.interceptH2(c, conn, c.target, c.origin)
 		return
 	}
-	p.tunnelled.push(conn)
+	p.interceptH1(c, conn, c.target)
 }
 
 // handshakeRecorded is terminateTLS, and records that the client refused.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"unwire/mitm/access"
-	"unwire/mitm/h2"
+	"unwire/mitm/h1"
 	"unwire/mitm/hosts"
 	"unwire/mitm/process"
 	"unwire/mitm/routes"
@@ -54,7 +54,7 @@ func New(o Options) (*Proxy, error) {
 		processes: process.NewFinder(),
 		opts:      o, log: o.Logger, hosts: filter,
 		tunnelled: newConnQueue(), routes: routes.New(),
-		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
+		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[relay]struct{}),
 	}
 	p.guard = &access.Guard{Finder: p.processes, Share: o.Share, Refused: o.RefusedUser}
 	p.refusals.Report = o.CertificateRefused
@@ -69,6 +69,11 @@ func New(o Options) (*Proxy, error) {
 	p.passthrough = p.newPassthrough()
 	p.frontServer = p.newServer(http.HandlerFunc(p.serveFront), false)
 	p.frontServer.ConnContext = withClient
+	p.frontServer.ConnState = func(conn net.Conn, state http.ConnState) {
+		if front, ok := conn.(*h1.Front); ok && state == http.StateIdle {
+			front.Idle()
+		}
+	}
 	p.tunnelServer = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
 	p.tunnelServer.ConnContext = withClient
 	return p, nil

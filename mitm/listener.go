@@ -121,7 +121,7 @@ func (e *sniffingListener) run(p *Proxy) {
 				p.interceptH2(c, &h2.Conn{Conn: c}, targetOf(e.origin), e.origin)
 				return
 			}
-			e.queue.push(c)
+			e.queue.push(p.newFront(c))
 		}()
 	}
 }

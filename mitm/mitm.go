@@ -13,15 +13,13 @@
 // offer. A client that refuses the certificate is recorded as a refusal. File conn has
 // the connections of clients, which give the sniffed bytes again, and copies tunnels.
 //
-// HTTP/2 is relayed frame by frame and recorded by package h2; file h2 here only
-// starts that. File httpexchange records what goes through net/http: HTTP/1, and an
-// HTTP/2 client whose server cannot be reached. The relay forwards such a request,
-// its header without what is for one hop, and a change of protocol (upgrade). A
-// target is the server of a connection's requests, its origin the connections to
-// that. Spare connections come from tests of reachability, for the next request.
-//
-// Limits: over HTTP/1, header fields are recorded in the order of their names, and
-// their case is not forwarded.
+// HTTP/2 is relayed frame by frame and recorded by package h2, HTTP/1 message by message
+// by package h1; files h2 and h1 here start that, and say where a request goes. Bytes of
+// a changed protocol pass through upgrade. File httpexchange records, and relay
+// forwards, what goes through net/http: the requests of an HTTP/2 client whose server
+// has no HTTP/2, or cannot be reached. A target is the server of a connection's requests,
+// its origin the connections to that. Spare connections come from tests of reachability,
+// for the next request.
 //
 // Source: RESEARCH.md#proxy
 package mitm
@@ -44,7 +42,6 @@ import (
 	"unwire/mitm/access"
 	"unwire/mitm/ca"
 	"unwire/mitm/clientcert"
-	"unwire/mitm/h2"
 	"unwire/mitm/hosts"
 	"unwire/mitm/process"
 	"unwire/mitm/refusal"
@@ -195,7 +192,7 @@ type Proxy struct {
 	// trackedConns are the connections that no http.Server knows.
 	trackedConns map[net.Conn]struct{}
 
-	relays     map[*h2.Relay]struct{}
+	relays     map[relay]struct{}
 	relayGroup sync.WaitGroup
 
 	// ownAddrs are the addresses of the proxy's listeners.

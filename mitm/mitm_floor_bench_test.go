@@ -15,8 +15,8 @@ import (
 
 // newTLSRelay is the least that a proxy can be which sees what passes: it ends
 // TLS on both sides and copies bytes, understanding and recording nothing. It
-// returns the address at which it takes CONNECT.
-func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority) string {
+// returns the address at which it takes CONNECT. Its ALPN has one protocol.
+func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority, proto string) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -35,8 +35,8 @@ func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority)
 			return
 		}
 		_, _ = io.WriteString(raw, "HTTP/1.1 200 OK\r\n\r\n")
-		client := tls.Server(raw, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{protoH2}, DynamicRecordSizingDisabled: true})
-		server, err := tls.Dial("tcp", origin.Listener.Addr().String(), &tls.Config{RootCAs: roots, NextProtos: []string{protoH2}, DynamicRecordSizingDisabled: true})
+		client := tls.Server(raw, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{proto}, DynamicRecordSizingDisabled: true})
+		server, err := tls.Dial("tcp", origin.Listener.Addr().String(), &tls.Config{RootCAs: roots, NextProtos: []string{proto}, DynamicRecordSizingDisabled: true})
 		if err != nil {
 			return
 		}

@@ -37,7 +37,7 @@ func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	opaque := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
 	tunnel := direct(b, s, true)
 	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
-	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca)}))
+	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH2)}))
 	return s.URL, []*benchPath{
 		{name: "direct", client: direct(b, s, true)},
 		{name: "tunnel", client: tunnel},

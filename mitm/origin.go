@@ -273,6 +273,19 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 	return conn, nil
 }
 
+// dialH1 connects to the server for HTTP/1.
+func (o *origin) dialH1(ctx context.Context) (net.Conn, error) {
+	if o.target.scheme == "https" {
+		return o.dialTLS(ctx, protoH1)
+	}
+	return o.dialer.dial(ctx, o.target)
+}
+
+// dialForwarder connects to the proxy that requests are sent to.
+func (o *origin) dialForwarder(ctx context.Context) (net.Conn, error) {
+	return o.dialer.upstream.DialProxy(ctx, o.forwarder)
+}
+
 // dialH2 connects to a server that speaks HTTP/2, in clear by prior knowledge. The
 // connection is a *h2.Conn, or TLS on one.
 func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {

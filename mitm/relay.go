@@ -2,9 +2,7 @@ package mitm
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -51,9 +49,6 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
 	rc := http.NewResponseController(w)
-	if r.ProtoMajor == 1 {
-		_ = rc.EnableFullDuplex() // net/http's own server always can
-	}
 	early := &earlyHints{w: w, x: x}
 	out := p.upstreamRequest(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
@@ -66,10 +61,6 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	}
 	defer res.Body.Close()
 	x.recordResponse(res)
-	if res.StatusCode == http.StatusSwitchingProtocols {
-		p.upgrade(w, x, res)
-		return
-	}
 	d := &responseRelay{ctx: ctx, w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
 	defer p.buffers.Put(d.buf)
 	if err := d.run(); err != nil {
@@ -125,18 +116,12 @@ func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL
 		panic(http.ErrAbortHandler)
 	}
 	p.log.Warn("server not reached", "host", shown.Host, "err", err)
-	text := fmt.Sprintf("unwire: no connection to %s: %v\n", shown.Host, err)
-	switch {
-	case errors.As(err, new(x509.UnknownAuthorityError)):
-		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
-	case errors.As(err, new(*untrustedError)):
-		text += "unwire: hint: --upstream-insecure goes on all the same, and each exchange says so\n"
-	}
-	if errors.Is(err, upstream.ErrLoop) {
+	status, text := failureText(shown.Host, err)
+	if status == http.StatusLoopDetected {
 		answerLoop(w, text)
 		return
 	}
-	http.Error(w, text, http.StatusBadGateway)
+	http.Error(w, text, status)
 }
 
 // A responseRelay copies a response to the client.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"unwire/captures"
@@ -27,6 +28,9 @@ type serverConn struct {
 	// asked says that the server has asked for a client certificate, answered that
 	// it has sent something since.
 	asked, answered bool
+
+	// recorded is what is recorded of it, once it was asked for.
+	recorded atomic.Pointer[captures.TLS]
 
 	// head was read ahead.
 	head []byte

@@ -5,40 +5,24 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 
 	"unwire/captures"
 )
 
-// upgrade serves a connection that changed its protocol, such as a WebSocket:
-// the bytes of both directions are passed on and recorded as they are.
-func (p *Proxy) upgrade(w http.ResponseWriter, x *exchange, res *http.Response) {
-	server, ok := res.Body.(io.ReadWriteCloser)
-	if !ok {
-		x.endBroken(errors.New("the server changed the protocol, but not the connection"))
-		panic(http.ErrAbortHandler)
-	}
-	client, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		x.endBroken(err)
-		panic(http.ErrAbortHandler)
-	}
+// upgrade serves connections that changed their protocol, such as a WebSocket: the
+// bytes of both directions are passed on and recorded as they are. The client has the
+// answer already.
+func (p *Proxy) upgrade(client, server net.Conn, x *exchange) {
 	defer p.track(client)()
-	defer client.Close()
-	defer context.AfterFunc(p.ctx, func() { _ = client.Close() })()
-	head := &http.Response{
-		StatusCode: res.StatusCode, ProtoMajor: 1, ProtoMinor: 1,
-		Header: forwardHeader(res.Header),
-	}
-	if err := errors.Join(head.Write(buffered), buffered.Flush()); err != nil {
-		x.end(captures.Canceled, err)
-		return
-	}
+	defer context.AfterFunc(p.ctx, func() {
+		_ = client.Close()
+		_ = server.Close()
+	})()
 	var upErr error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		upErr = x.copyRecorded(captures.Up, server, buffered.Reader)
+		upErr = x.copyRecorded(captures.Up, server, client)
 		if h, ok := server.(interface{ CloseWrite() error }); ok && upErr == nil {
 			_ = h.CloseWrite()
 		} else {
@@ -46,7 +30,7 @@ func (p *Proxy) upgrade(w http.ResponseWriter, x *exchange, res *http.Response) 
 		}
 	}()
 	downErr := x.copyRecorded(captures.Down, client, server)
-	if h, ok := client.(halfCloser); ok && downErr == nil {
+	if h, ok := client.(interface{ CloseWrite() error }); ok && downErr == nil {
 		_ = h.CloseWrite()
 	} else {
 		_ = client.Close()

@@ -9,7 +9,13 @@ import (
 	"unwire/captures/pcap/packet"
 )
 
-const maxRemarks = 32 // of a connection
+const (
+	maxRemarks = 32 // of a connection
+
+	// maxGapWait is how long bytes behind a missing segment wait for it. Packets of one
+	// machine come in order, so a missing one will not come.
+	maxGapWait = 700 * time.Millisecond
+)
 
 // A conn is a TCP connection.
 type conn struct {
@@ -26,8 +32,17 @@ type conn struct {
 	session    *session
 	last       time.Time // of the last packet
 	isn        uint32    // of the client's SYN
+	opened     bool      // a SYN of either side was seen
 	reset      bool
-	finished   bool // finished: what still comes is passed over
+	finished   bool // what still comes is passed over
+	live       bool // keys may be logged later than they are needed
+	awaiting   int  // TLS layers that wait for keys
+
+	// gaveUpKeys is set if TLS no longer waited for keys, though they may still come.
+	gaveUpKeys bool
+
+	// noKeyRandom is the client random of the session without keys.
+	noKeyRandom [32]byte
 
 	tls    captures.TLS
 	report Connection
@@ -115,7 +130,7 @@ func (c *conn) addSegment(side int, s *packet.Segment) {
 	c.report.Packets++
 	c.last = later(c.last, s.Time)
 	if s.SYN {
-		c.clientSide = side
+		c.clientSide, c.opened = side, true
 		if s.ACK {
 			c.clientSide = 1 - side
 		} else {
@@ -123,7 +138,7 @@ func (c *conn) addSegment(side int, s *packet.Segment) {
 		}
 	}
 	c.halves[side].addSegment(s)
-	if c.halves[0].ended && c.halves[1].ended {
+	if c.ended() && !c.awaitsKeys() {
 		c.finish()
 	}
 }
@@ -134,6 +149,7 @@ func (c *conn) finish() {
 		return
 	}
 	c.finished = true
+	c.giveUpKeys()
 	if !c.halves[0].based && len(c.halves[0].queue) > 0 && !c.halves[1].based && len(c.halves[1].queue) > 0 {
 		c.guessClientFromBoth()
 	}
@@ -146,6 +162,14 @@ func (c *conn) finish() {
 	}
 	c.completeReport()
 	c.session = nil
+}
+
+// giveUpKeys has TLS no longer wait for keys.
+func (c *conn) giveUpKeys() {
+	if c.live {
+		c.live = false
+		c.session.retryKeys()
+	}
 }
 
 // guessClientFromBoth looks for the side that speaks first as a client does.
@@ -173,4 +197,27 @@ func (c *conn) completeReport() {
 	r.Number = c.number
 	r.Client, r.Server = c.client().String(), c.server().String()
 	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
+}
+
+// ended reports whether both sides have closed the connection.
+func (c *conn) ended() bool { return c.halves[0].ended && c.halves[1].ended }
+
+// awaitsKeys reports whether TLS waits for keys that may still be logged.
+func (c *conn) awaitsKeys() bool { return c.live && c.awaiting > 0 }
+
+// tick gives up what the connection has waited for too long.
+func (c *conn) tick(passed time.Time) {
+	for side := range c.halves {
+		h := &c.halves[side]
+		for len(h.queue) > 0 && !h.ended && passed.Sub(h.queue[0].t) > maxGapWait {
+			h.skipGap(passed)
+		}
+		if len(h.queue) == 0 && h.hasFIN && passed.Sub(h.finTime) > maxGapWait {
+			h.flush(passed)
+		}
+	}
+	if c.awaiting > 0 {
+		c.session.retryKeys()
+	}
+	c.session.tick(passed)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/websocket"
 	"unwire/decode/envelope"
 )
 
@@ -12,6 +13,7 @@ type exchange struct {
 	recording  captures.Recording // nil once it ended
 	started    time.Time
 	method     string
+	target     string  // of a CONNECT request
 	done       [2]bool // which directions ended cleanly
 	orphan     bool    // the request was not captured
 	lossReason string  // why something of it is missing
@@ -25,20 +27,17 @@ func (x *exchange) responseComplete() bool {
 	return !x.orphan && x.responseEnd != nil && x.responseEnd.Complete()
 }
 
-// begin starts an exchange whose request came at t.
+// begin starts an exchange of HTTP whose request came at t.
 func (c *conn) begin(t time.Time, method, url, version string, h captures.Headers) *exchange {
-	x := &exchange{started: t, method: method}
-	rec, err := c.store.Begin(captures.Exchange{
-		Method:         method,
-		URL:            url,
-		HTTP:           version,
-		RequestHeaders: h,
-		Started:        t,
-		Client:         c.client().String(),
-		Server:         c.server().String(),
-		TLS:            c.tls,
-		Source:         c.source,
-	})
+	return c.beginExchange(captures.Exchange{Method: method, URL: url, HTTP: version, RequestHeaders: h, Started: t})
+}
+
+// beginExchange starts an exchange, to which it adds what is known of the connection.
+func (c *conn) beginExchange(ex captures.Exchange) *exchange {
+	ex.Client, ex.Server = c.client().String(), c.server().String()
+	ex.TLS, ex.Source = c.tls, c.source
+	x := &exchange{started: ex.Started, method: ex.Method}
+	rec, err := websocket.NewRecorder(c.store).Begin(ex)
 	if err != nil {
 		c.onError(err)
 		return x
@@ -48,9 +47,9 @@ func (c *conn) begin(t time.Time, method, url, version string, h captures.Header
 	return x
 }
 
-func (x *exchange) setResponse(status int, h captures.Headers) {
+func (x *exchange) setResponse(t time.Time, status int, h captures.Headers) {
 	if x.recording != nil {
-		x.recording.Response(status, h)
+		websocket.ResponseAt(x.recording, t.Sub(x.started), status, h)
 	}
 }
 

@@ -217,7 +217,7 @@ func (h *http1) readRequest() error {
 	}
 	t := in.time(n)
 	in.discard(n)
-	x := &exchange{started: t, method: method}
+	x := &exchange{started: t, method: method, target: target}
 	if method != "CONNECT" { // an opened tunnel is no exchange
 		x = h.session.conn.begin(t, method, h.url(target, fields), version, fields)
 	}
@@ -279,7 +279,7 @@ func (h *http1) readResponse() error {
 	x := h.waiting[0]
 	switch {
 	case status == 101 || x.method == "CONNECT" && status/100 == 2:
-		h.switchProtocol(x, status, fields)
+		h.switchProtocol(x, t, status, fields)
 		return nil
 	case status < 200:
 		return nil // informational: the response is still to come
@@ -290,7 +290,7 @@ func (h *http1) readResponse() error {
 		x = h.beginRefusedTunnel(version)
 	}
 	d.x = x
-	x.setResponse(status, fields)
+	x.setResponse(t, status, fields)
 
 	length, err := bodyLength(fields)
 	if err != nil {
@@ -329,15 +329,16 @@ func (h *http1) beginRefusedTunnel(version string) *exchange {
 }
 
 // switchProtocol begins the protocol that follows an accepted CONNECT or an upgrade.
-func (h *http1) switchProtocol(x *exchange, status int, fields captures.Headers) {
+func (h *http1) switchProtocol(x *exchange, t time.Time, status int, fields captures.Headers) {
 	h.waiting = h.waiting[1:]
 	if x.method != "CONNECT" {
-		x.setResponse(status, fields)
+		x.setResponse(t, status, fields)
 		h.upgraded = x
 		return
 	}
 	h.dirs[up].x = nil
 	h.tunnel = newSession(h.session.conn, h.session.secure, h.session.depth+1)
+	h.tunnel.target = x.target
 	if h.tunnel.depth > maxNesting {
 		h.tunnel.failBoth(up, "a tunnel within a tunnel within a tunnel is not read")
 	}
@@ -408,4 +409,10 @@ func (x *exchange) finishMessage(h *http1, dir captures.Direction, t time.Time) 
 		h.waiting = h.waiting[1:]
 	}
 	x.finishDirection(dir, t)
+}
+
+func (h *http1) tick(passed time.Time) {
+	if h.tunnel != nil {
+		h.tunnel.tick(passed)
+	}
 }

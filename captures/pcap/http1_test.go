@@ -65,8 +65,6 @@ func TestHTTP1Faults(t *testing.T) {
 			t.Errorf("%s: reasons %q, want %q", c.name, list, c.reason)
 		}
 	}
-	got := importFile(t, pcapng(t, linkEthernet, conversation(t, line{captures.Up, "\x00\x01 something else altogether"}), nil), nil)
-	expectReason(t, got, "neither TLS, HTTP/1 nor HTTP/2")
 }
 
 // FuzzHTTP changes the bytes of connections in clear: HTTP/1 and HTTP/2.

@@ -3,6 +3,7 @@ package pcap
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -240,11 +241,11 @@ func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block
 		if err := l.beginOrphan(t, b); err != nil {
 			return err
 		}
-		l.handleResponse(l.streams[b.stream], b)
+		l.handleResponse(l.streams[b.stream], t, b)
 	case st.responded:
 		st.exchange.setTrailers(down, b.fields)
 	default:
-		l.handleResponse(st, b)
+		l.handleResponse(st, t, b)
 	}
 	if st = l.streams[b.stream]; b.unknown && st != nil {
 		st.exchange.lossReason = l.dirs[dir].gap.why + ": header fields that refer to it are left out"
@@ -274,6 +275,9 @@ func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block
 	if scheme == "" {
 		scheme = l.session.scheme()
 	}
+	if protocol := b.pseudo[":protocol"]; protocol != "" { // RFC 8441
+		b.fields = slices.Insert(b.fields, 0, captures.Header{Name: ":protocol", Value: protocol})
+	}
 	x := l.session.conn.begin(t, b.pseudo[":method"], scheme+"://"+host+b.pseudo[":path"], "2", b.fields)
 	x.done[up] = b.promised
 	l.streams[b.stream] = &stream{exchange: x}
@@ -292,7 +296,7 @@ func (l *http2Layer) beginOrphan(t time.Time, b *block) error {
 	return nil
 }
 
-func (l *http2Layer) handleResponse(st *stream, b *block) {
+func (l *http2Layer) handleResponse(st *stream, t time.Time, b *block) {
 	status, err := strconv.Atoi(b.pseudo[":status"])
 	if err != nil {
 		status = 0
@@ -302,7 +306,7 @@ func (l *http2Layer) handleResponse(st *stream, b *block) {
 	}
 	st.responded = true
 	st.exchange.responseEnd = envelope.NewResponseEnd(st.exchange.method, status, b.fields.Get)
-	st.exchange.setResponse(status, b.fields)
+	st.exchange.setResponse(t, status, b.fields)
 }
 
 // finishDirection ends a direction of a stream.
@@ -363,4 +367,17 @@ func (l *http2Layer) handleGoAway(last uint32, t time.Time, code http2.ErrCode) 
 			delete(l.streams, id)
 		}
 	}
+}
+
+// tick ends streams that were reset a while ago.
+func (l *http2Layer) tick(passed time.Time) {
+	n := 0
+	for ; n < len(l.resets); n++ {
+		st := l.streams[l.resets[n]]
+		if st != nil && st.reset != nil && passed.Sub(st.reset.t) <= maxTurnWait {
+			break
+		}
+		l.endReset(l.resets[n])
+	}
+	l.resets = l.resets[n:]
 }

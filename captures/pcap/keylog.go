@@ -9,7 +9,10 @@ import (
 	"strings"
 )
 
-const maxSessions = 1 << 20 // of a key log
+const (
+	maxSessions = 1 << 20 // of a key log
+	maxKeyLine  = 4096    // bytes
+)
 
 // A sessionSecrets is what a key log says of one TLS session.
 type sessionSecrets struct {
@@ -33,7 +36,7 @@ type KeyLog struct {
 // Limits: a line of 4 KiB, a million sessions. Errors: of reading, and the limits'.
 func (k *KeyLog) Read(r io.Reader) error {
 	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 4096), 4096)
+	sc.Buffer(make([]byte, maxKeyLine), maxKeyLine)
 	for line := 1; sc.Scan(); line++ {
 		if err := k.addLine(sc.Text()); err != nil {
 			return fmt.Errorf("key log: line %d: %w", line, err)

@@ -1,17 +1,20 @@
 // Package pcap turns packet captures (pcap and pcapng) into exchanges: it puts
-// TCP streams together, opens TLS with the keys of a key log, and reads HTTP/1
-// and HTTP/2 off them.
+// TCP streams together, opens TLS with the keys of a key log, and reads HTTP/1,
+// HTTP/2 and WebSockets off them. What is not HTTP is recorded as bytes.
 //
 // What it cannot read it lists, connection by connection, with the reason and
 // the place. What came before that place is kept.
 //
 // Package packet takes TCP segments out of the file. A connection puts the segments
 // of each half into order; bytes wait in an inbox. A session chooses a layer by the
-// first bytes: TLS (handshake, records, key log, cipher suites), HTTP/1 or HTTP/2,
+// first bytes: TLS (handshake, records, key log, cipher suites), HTTP/1, HTTP/2 or raw,
 // and the content of a layer is a session again. Behind a gap in the bytes, TLS goes
 // on at the next record, HTTP/2 at the next frame, HTTP/1 where a length allows it. A
 // layer feeds each exchange to the store. The report of a connection lists its gaps
 // and what was not decoded.
+//
+// With Options.Live the packets are still being recorded: bytes wait for keys that are
+// logged later, and what has waited too long for something else goes on without it.
 package pcap
 
 import (
@@ -30,9 +33,6 @@ const (
 	// maxConns limits the connections that are read at once. If there are more,
 	// the idlest quarter ends.
 	maxConns = 4096
-
-	// maxBuffered limits the bytes that are kept in all connections.
-	maxBuffered = 64 << 20
 
 	// sweepEvery is how many packets are read between searches for connections that
 	// are over.
@@ -53,6 +53,8 @@ type Options struct {
 	// Connection is called for each connection when it is over, in the order of
 	// ends. Nil: nobody wants to know.
 	Connection func(Connection)
+	// Live is set if the packets are being recorded. Nil: the file is whole.
+	Live *Live
 }
 
 // Import reads a capture file to its end and stores its exchanges. If r can
@@ -69,12 +71,18 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	if im.options.Keys == nil {
 		im.options.Keys = new(KeyLog)
 	}
+	if o.Live != nil {
+		r = &liveReader{ctx: ctx, im: im, from: r}
+	}
 	packets, err := packet.NewReader(r, im.options.Keys.addBlock)
 	if err == nil {
 		err = im.read(ctx, packets)
 		im.summary.Skipped = packets.Skipped()
 	}
 	im.finishAll()
+	if err == nil && im.recordingError == nil {
+		err = im.importKeyless(ctx)
+	}
 	im.summary.Keys = len(im.options.Keys.sessions)
 	if im.recordingError != nil {
 		err = im.recordingError
@@ -96,6 +104,13 @@ type importer struct {
 	budget         *budget
 	source         string
 	recordingError error // recording
+
+	ticked  time.Time // a live import's last tick
+	keyLine []byte    // a line of the key log that is not whole
+	keyless []keyless // may be read again
+
+	// only, if set, are the connections that are read, with their numbers.
+	only map[connID]int64
 }
 
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
@@ -112,6 +127,7 @@ func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 		if s != nil {
 			im.segment(s)
 		}
+		im.tickIfDue(t)
 		if im.summary.Packets%sweepEvery == 0 {
 			im.sweep(t)
 			if err := cmp.Or(ctx.Err(), im.options.Store.Err()); err != nil {
@@ -160,7 +176,7 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 	c := &conn{
 		store: im.options.Store, keys: im.options.Keys, budget: im.budget, source: im.source, number: im.summary.Connections,
 		onError: func(err error) { im.recordingError = cmp.Or(im.recordingError, err) },
-		addrs:   key, clientSide: -1, last: t,
+		addrs:   key, clientSide: -1, last: t, live: im.options.Live != nil,
 	}
 	c.report.Started = t
 	c.session = newSession(c, false, 0)
@@ -168,6 +184,10 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 		c.halves[side].out, c.halves[side].budget = sender{c, side}, im.budget
 	}
 	im.conns[key] = c
+	if im.only != nil {
+		c.number = im.only[connID{key, t}]
+		c.finished = c.number == 0
+	}
 	return c
 }
 
@@ -181,14 +201,20 @@ func (im *importer) finish(c *conn) {
 
 // report reports a connection that is over.
 func (im *importer) report(c *conn) {
-	im.summary.Exchanges += int64(c.report.Exchanges)
-	if len(c.report.Undecoded) > 0 {
+	if !im.keepKeyless(c) {
+		im.countReport(c.report)
+	}
+	c.report = Connection{}
+}
+
+func (im *importer) countReport(r Connection) {
+	im.summary.Exchanges += int64(r.Exchanges)
+	if len(r.Undecoded) > 0 {
 		im.summary.Undecoded++
 	}
 	if im.options.Connection != nil {
-		im.options.Connection(c.report)
+		im.options.Connection(r)
 	}
-	c.report = Connection{}
 }
 
 // sweep ends the connections that were reset a while ago. They are not ended

@@ -23,7 +23,8 @@ type Connection struct {
 	Cipher     string `json:"cipher,omitempty"`
 	ServerName string `json:"server_name,omitempty"`
 
-	// Protocol is "http/1.1" or "h2", and empty if none was recognised.
+	// Protocol is "http/1.1", "h2", "tcp" or "tls" (neither is HTTP), and empty if the
+	// connection had no bytes or was not decrypted.
 	Protocol  string `json:"protocol,omitempty"`
 	Exchanges int    `json:"exchanges"`
 	Packets   int64  `json:"packets"`

@@ -18,6 +18,14 @@ const (
 
 	// maxNesting limits the tunnels within a connection.
 	maxNesting = 2
+
+	// maxSniffWait is how long a connection's first bytes wait for more that tell what is
+	// spoken, such as the client's if the server speaks first.
+	maxSniffWait = 500 * time.Millisecond
+
+	// maxTurnWait is how long an answer waits for its request, and a reset stream for
+	// what the other side sent before it saw the reset.
+	maxTurnWait = 700 * time.Millisecond
 )
 
 // up and down are indices of the two directions, as captures numbers them.
@@ -41,10 +49,12 @@ type session struct {
 	conn      *conn
 	secure    bool // within TLS
 	depth     int
+	target    string // host and port of a tunnel; "": those of the connection
 	inboxes   [2]inbox
 	layer     layer   // nil until it is known what is spoken
 	noWait    bool    // a direction no longer waits for the other
 	forceStep [2]bool // nor does this one, for now
+	sniffNow  bool    // the layer is chosen although more bytes may come
 	pumping   bool
 	done      bool
 }
@@ -65,6 +75,10 @@ func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
 	}
 	in.append(t, p)
 	s.pump()
+	if s.awaitsKeys() && (s.overLimit(in) || !in.budget.fits(keptForOthers)) {
+		s.conn.gaveUpKeys = true
+		s.conn.giveUpKeys()
+	}
 	if s.overLimit(in) && !s.noWait {
 		s.noWait = true
 		s.pump()
@@ -134,7 +148,7 @@ func (s *session) pump() {
 			break
 		}
 	}
-	if s.inboxes[up].closed && s.inboxes[down].closed {
+	if s.inboxes[up].closed && s.inboxes[down].closed && !s.awaitsKeys() {
 		s.done = true
 		if s.layer != nil {
 			s.layer.close()
@@ -168,7 +182,7 @@ var (
 // will send none, those of the server.
 func (s *session) sniff() {
 	s.sniffClient()
-	if s.layer == nil && !s.mayWait(down) {
+	if s.layer == nil && (s.sniffNow || !s.mayWait(down)) {
 		s.sniffServer()
 	}
 }
@@ -181,19 +195,37 @@ func (s *session) sniffClient() {
 	case bytes.HasPrefix(p, h2Preface):
 		client.discard(len(h2Preface))
 		s.layer = newHTTP2(s)
-	case len(p) < sniffBytes && !client.closed && (isTLS(p) || bytes.HasPrefix(h2Preface, p) || isMethod(p)):
+	case len(p) < sniffBytes && !client.closed && !s.sniffNow && (isTLS(p) || bytes.HasPrefix(h2Preface, p)):
 		// ambiguous until more bytes arrive
 	case len(p) > 0 && isMethod(p):
-		s.layer = newHTTP1(s)
+		s.sniffRequestLine(p)
 	case len(p) > 0:
-		s.failUnknown()
+		s.layer = newRaw(s)
+	}
+}
+
+// sniffRequestLine distinguishes HTTP/1 from other protocols whose lines begin with a
+// word in upper case, such as SMTP.
+func (s *session) sniffRequestLine(p []byte) {
+	line, _, whole := bytes.Cut(p, []byte("\n"))
+	isHTTP := bytes.Contains(line, []byte(" HTTP/"))
+	if !isHTTP && !whole {
+		if len(p) < maxHead && !s.inboxes[up].closed && !s.sniffNow {
+			return
+		}
+		isHTTP = isCommonMethod(p)
+	}
+	if isHTTP {
+		s.layer = newHTTP1(s)
+	} else {
+		s.layer = newRaw(s)
 	}
 }
 
 func (s *session) sniffServer() {
 	server := &s.inboxes[down]
 	switch p := server.bytes(); {
-	case len(p) < sniffBytes && !server.closed, len(p) == 0:
+	case len(p) < sniffBytes && !server.closed && !s.sniffNow, len(p) == 0:
 	case isTLS(p):
 		s.startTLS(down, p)
 	case bytes.HasPrefix(p, h1Answer):
@@ -201,7 +233,7 @@ func (s *session) sniffServer() {
 	case isSettings(p):
 		s.layer = newHTTP2(s)
 	default:
-		s.failUnknown()
+		s.layer = newRaw(s)
 	}
 }
 
@@ -215,10 +247,6 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	default:
 		s.failBoth(dir, "handshake missing: the connection's beginning was not captured")
 	}
-}
-
-func (s *session) failUnknown() {
-	s.failBoth(up, "neither TLS, HTTP/1 nor HTTP/2, from its first bytes")
 }
 
 // failBoth gives both directions up for a reason that is told once.
@@ -246,6 +274,16 @@ func isMethod(p []byte) bool {
 		}
 	}
 	return len(p) > 0
+}
+
+// isCommonMethod reports whether p, in which isMethod found a method, begins with one
+// that clients use.
+func isCommonMethod(p []byte) bool {
+	switch method, _, _ := bytes.Cut(p, []byte(" ")); string(method) {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
+		return true
+	}
+	return false
 }
 
 // isSettings reports whether p is a server's first HTTP/2 frame.
@@ -287,4 +325,45 @@ func (s *session) scheme() string {
 		return "https"
 	}
 	return "http"
+}
+
+// A ticker is a layer for which it matters that time passes.
+type ticker interface {
+	tick(passed time.Time)
+}
+
+// tick chooses a layer although more might come, takes answers without requests, and
+// lets the layer do the like.
+func (s *session) tick(passed time.Time) {
+	switch {
+	case s.done:
+	case s.layer == nil:
+		if s.waitsSince(up, passed, maxSniffWait) || s.waitsSince(down, passed, maxSniffWait) {
+			s.sniffNow = true
+			s.pump()
+			s.sniffNow = false
+		}
+	case !s.isTLS() && s.waitsSince(down, passed, maxTurnWait):
+		s.forceStep[down] = true
+		s.pump()
+		s.forceStep[down] = false
+	}
+	if l, ok := s.layer.(ticker); ok {
+		l.tick(passed)
+	}
+}
+
+// waitsSince reports whether bytes of a direction have waited for d.
+func (s *session) waitsSince(dir captures.Direction, passed time.Time, d time.Duration) bool {
+	in := &s.inboxes[dir]
+	if in.len() == 0 {
+		return false
+	}
+	t, _ := in.firstRun(1)
+	return passed.Sub(t) > d
+}
+
+func (s *session) isTLS() bool {
+	_, ok := s.layer.(*tlsLayer)
+	return ok
 }

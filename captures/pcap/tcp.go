@@ -14,6 +14,13 @@ const (
 
 	// segmentCost is what a queued segment counts for in addition to its bytes.
 	segmentCost = 128
+
+	// maxBuffered limits the bytes that are kept in all connections.
+	maxBuffered = 64 << 20
+
+	// keptForOthers is the share of the budget that connections without keys leave alone,
+	// in bytes.
+	keptForOthers = maxBuffered / 2
 )
 
 // A gap is a run of bytes of one direction that the capture does not have.
@@ -35,11 +42,12 @@ type half struct {
 	queue     []queuedSegment
 	queueCost int64 // cost of ahead
 
-	fin    int64 // offset behind the last byte, once hasFIN
-	hasFIN bool
-	reset  bool // what ends it is a RST
-	ended  bool
-	last   time.Time // no byte is handed on with an earlier time
+	fin     int64 // offset behind the last byte, once hasFIN
+	hasFIN  bool
+	finTime time.Time
+	reset   bool // what ends it is a RST
+	ended   bool
+	last    time.Time // no byte is handed on with an earlier time
 }
 
 // A queuedSegment is a segment that came too early.
@@ -71,7 +79,7 @@ func (h *half) addSegment(s *packet.Segment) {
 	}
 	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
 	if (s.FIN || s.RST) && !h.hasFIN && (s.FIN || h.based) {
-		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.Data)), s.RST
+		h.hasFIN, h.fin, h.reset, h.finTime = true, offset+int64(len(s.Data)), s.RST, s.Time
 	}
 	switch {
 	case len(s.Data) == 0:

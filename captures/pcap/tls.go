@@ -30,6 +30,12 @@ type tlsLayer struct {
 	secrets      *sessionSecrets
 	hello        helloState
 	dirs         [2]tlsDirection
+
+	// awaiting is set while both directions wait for keys that may still be logged.
+	awaiting bool
+
+	// keysNeededAt is where the server's bytes are that need the keys.
+	keysNeededAt int64
 }
 
 // A helloState is what the hellos tell.
@@ -40,7 +46,22 @@ type helloState struct {
 	suite                      *suite
 	earlyData                  bool // the client offers early data
 	hasKeys                    bool // the key log was asked
+	retry                      retryState
 }
+
+// A retryState says how far a HelloRetryRequest of TLS 1.3 is. The second ClientHello has
+// the random of the first one, so both have the same keys.
+//
+// Source: RFC 8446 section 4.1.4.
+type retryState uint8
+
+const (
+	// retryRequested: the second ClientHello is to come.
+	retryRequested retryState = iota + 1
+
+	// retryAnswered: the second ClientHello came.
+	retryAnswered
+)
 
 // A tlsDirection is the state of one direction's records.
 type tlsDirection struct {
@@ -63,13 +84,15 @@ const (
 )
 
 func newTLS(s *session) *tlsLayer {
-	return &tlsLayer{outer: s, inner: newSession(s.conn, true, s.depth)}
+	inner := newSession(s.conn, true, s.depth)
+	inner.target = s.target
+	return &tlsLayer{outer: s, inner: inner}
 }
 
 // step opens the records of a direction, as far as the other one has come.
 func (l *tlsLayer) step(dir captures.Direction) {
 	in, d := &l.outer.inboxes[dir], &l.dirs[dir]
-	for in.len() >= recordHeader {
+	for in.len() >= recordHeader && !l.awaiting {
 		if d.gap.bytes > 0 && !l.findRecord(dir) {
 			break
 		}
@@ -95,7 +118,7 @@ func (l *tlsLayer) step(dir captures.Direction) {
 		}
 		in.discard(recordHeader + length)
 	}
-	if in.closed {
+	if in.closed && !l.awaiting {
 		if d.gap.bytes > 0 {
 			l.inner.fail(dir, d.gap.why)
 		}
@@ -114,7 +137,11 @@ func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
 		return false
 	}
 	if dir == down {
-		return !l.hello.sawClient
+		return !l.hello.sawClient || l.hello.retry == retryRequested
+	}
+	if l.hello.retry == retryRequested {
+		// The second ClientHello is behind a CCS, and rejected early data.
+		return false
 	}
 	return !l.hello.sawServer && (kind == recordCCS || kind == recordData)
 }
@@ -129,6 +156,9 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 		}
 		if kind != recordHandshake {
 			return nil // a compatibility CCS, or an alert in clear
+		}
+		if d.phase != phaseClear {
+			return nil // a ClientHello that was not waited for
 		}
 	}
 	if d.keys != nil {
@@ -148,8 +178,19 @@ func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t t
 			return l.missingHandshake()
 		}
 		l.inner.feed(dir, t, body)
+	case recordAlert:
+		l.readAlert(dir, t, body)
 	}
 	return nil
+}
+
+// readAlert ends a direction that says so: a reset of the connection may follow, which
+// loses nothing then.
+func (l *tlsLayer) readAlert(dir captures.Direction, t time.Time, body []byte) {
+	const closeNotify = 0 // behind the level
+	if len(body) == 2 && body[1] == closeNotify {
+		l.inner.end(dir, ending{t: t})
+	}
 }
 
 func (l *tlsLayer) missingHandshake() error {
@@ -184,6 +225,8 @@ func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time)
 			return fmt.Errorf("TLS data within the handshake")
 		}
 		l.inner.feed(dir, t, body)
+	case recordAlert:
+		l.readAlert(dir, t, body)
 	}
 	return nil
 }
@@ -216,6 +259,9 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	plain, err := l.tryPhase(dir, phaseApplication, rec)
 	if err == nil {
 		return plain, nil
+	}
+	if l.hello.retry == retryRequested {
+		l.outer.conn.addUndecoded(dir, l.outer.inboxes[dir].offset, "early data that was rejected")
 	}
 	d.skipped += len(rec)
 	if d.skipped > maxEarly {
@@ -291,6 +337,57 @@ func (l *tlsLayer) rekey12(dir captures.Direction) error {
 	return nil
 }
 
+// takeKeys begins to use the keys of the session. Without them, it ends both directions,
+// or has them wait if the client may still log the keys.
+func (l *tlsLayer) takeKeys() {
+	c := l.outer.conn
+	err := l.findKeys()
+	if awaiting := err != nil && c.live; awaiting != l.awaiting {
+		l.awaiting = awaiting
+		if awaiting {
+			c.awaiting++
+		} else {
+			c.awaiting--
+		}
+	}
+	switch {
+	case l.awaiting:
+	case err != nil:
+		c.report.NoKey, c.noKeyRandom = c.report.NoKey || l.secrets == nil, l.hello.clientRandom
+		c.addUndecoded(down, l.keysNeededAt, err.Error())
+		l.outer.failBoth(down, err.Error())
+	case l.hello.version == version13:
+		l.enterPhase(down, phaseHandshake)
+		if l.hello.earlyData {
+			l.enterPhase(up, phaseEarly)
+		} else {
+			l.enterPhase(up, phaseHandshake)
+		}
+	}
+}
+
+// retryKeys looks for the keys of TLS layers that wait for them.
+func (s *session) retryKeys() {
+	switch l := s.layer.(type) {
+	case *tlsLayer:
+		if l.awaiting {
+			l.takeKeys()
+			s.pump()
+		}
+		l.inner.retryKeys()
+	case *http1:
+		if l.tunnel != nil {
+			l.tunnel.retryKeys()
+		}
+	}
+}
+
+// awaitsKeys reports whether the session's layer is TLS that waits for keys.
+func (s *session) awaitsKeys() bool {
+	l, ok := s.layer.(*tlsLayer)
+	return ok && l.awaiting
+}
+
 // findKeys asks the key log for the session.
 func (l *tlsLayer) findKeys() error {
 	if l.hello.hasKeys {
@@ -298,7 +395,6 @@ func (l *tlsLayer) findKeys() error {
 	}
 	l.secrets = l.outer.conn.keys.sessions[l.hello.clientRandom]
 	if l.secrets == nil {
-		l.outer.conn.report.NoKey = true
 		return fmt.Errorf("no key for this session (client random %x)", l.hello.clientRandom)
 	}
 	if l.hello.version == version12 && l.secrets.master == nil {
@@ -310,3 +406,5 @@ func (l *tlsLayer) findKeys() error {
 	l.hello.hasKeys = true
 	return nil
 }
+
+func (l *tlsLayer) tick(passed time.Time) { l.inner.tick(passed) }

@@ -98,7 +98,11 @@ func (l *tlsLayer) clientHello(body []byte) error {
 		!s.ReadUint16LengthPrefixed(&suites) || !s.ReadUint8LengthPrefixed(&compression) {
 		return errShort
 	}
-	l.hello = helloState{sawClient: true, clientRandom: [32]byte(random), version: l.hello.version}
+	retry := l.hello.retry
+	if retry == retryRequested {
+		retry = retryAnswered
+	}
+	l.hello = helloState{sawClient: true, clientRandom: [32]byte(random), version: l.hello.version, retry: retry}
 	if s.Empty() {
 		return nil
 	}
@@ -154,7 +158,8 @@ func (l *tlsLayer) serverHello(body []byte) error {
 		return errShort
 	}
 	if [32]byte(random) == retryRandom {
-		return nil // another pair of hellos follows, with the same client random
+		l.hello.version, l.hello.retry = version13, retryRequested
+		return nil
 	}
 	h := &l.hello
 	if !s.Empty() {
@@ -188,17 +193,8 @@ func (l *tlsLayer) applyServerChoice(id uint16) error {
 	if h.suite = suiteByID(id, h.version); h.suite == nil {
 		return l.fail(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
 	}
-	if err := l.findKeys(); err != nil {
-		return l.fail(err.Error())
-	}
-	if h.version == version13 {
-		l.enterPhase(down, phaseHandshake)
-		if h.earlyData {
-			l.enterPhase(up, phaseEarly)
-		} else {
-			l.enterPhase(up, phaseHandshake)
-		}
-	}
+	l.keysNeededAt = l.outer.inboxes[down].offset
+	l.takeKeys()
 	return nil
 }
 

@@ -3,13 +3,14 @@ package pcapng
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
 )
 
 const (
-	flushEvery = 500 * time.Millisecond
+	flushEvery = 100 * time.Millisecond
 	maxKeyLog  = 256 << 20 // bytes that are put into a secrets block
 
 	recordingComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
@@ -31,6 +32,10 @@ type Recording struct {
 	failed error
 	stop   chan struct{} // ends the flushing
 	ended  sync.WaitGroup
+
+	// finished is closed when nothing will be added any more.
+	finished chan struct{}
+	finish   sync.Once
 }
 
 // CreateRecording begins a recording in a new file that its owner alone can read.
@@ -43,7 +48,7 @@ func CreateRecording(name string) (*Recording, error) {
 	if err == nil {
 		err = w.flush()
 	}
-	r := &Recording{file: f, w: w, stop: make(chan struct{})}
+	r := &Recording{file: f, w: w, stop: make(chan struct{}), finished: make(chan struct{})}
 	if err == nil {
 		r.Begin, err = f.Seek(0, io.SeekCurrent)
 	}
@@ -104,7 +109,24 @@ func (r *Recording) Finish() error {
 	r.flush()
 	at, err := r.file.Seek(0, io.SeekCurrent)
 	r.Size = at
+	r.finish.Do(func() { close(r.finished) })
 	return errors.Join(r.failed, err)
+}
+
+// Follow returns a reader of the file from its beginning, which may be used while packets
+// are added. At the end of what is there it returns io.EOF, and more after Wait.
+func (r *Recording) Follow() io.Reader { return io.NewSectionReader(r.file, 0, math.MaxInt64) }
+
+// Wait waits for packets, for d at most, and has those that were added by then written for
+// Follow. It returns false when none will be added any more.
+func (r *Recording) Wait(d time.Duration) bool {
+	select {
+	case <-r.finished:
+		return false
+	case <-time.After(d):
+		r.flush()
+		return true
+	}
 }
 
 func (r *Recording) stopFlushing() {

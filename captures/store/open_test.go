@@ -178,7 +178,7 @@ func TestForgedValues(t *testing.T) {
 		"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET rootpage=99 WHERE name='headers'": "",
 	} {
 		t.Run(statement, func(t *testing.T) {
-			path := record(t, big)
+			path := record(t, big, big) // twice, so that it is a payload of its own
 			if strings.Contains(statement, "chunks SET") {
 				asOlderChunks(t, path)
 			}

@@ -4,13 +4,15 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"hash/maphash"
+	"slices"
 
 	"unwire/captures"
 	"unwire/captures/store/internal/fields"
 )
 
-// maxCachedRows is how many rows a rowCache finds without asking the database, and
-// maxCachedText the length of the longest text that it remembers for that.
+// maxCachedRows is how many rows are found without asking the database, and maxCachedText
+// the size of the largest section that is remembered for that.
 const (
 	maxCachedRows = 1024
 	maxCachedText = 16 << 10
@@ -42,21 +44,55 @@ func (r *rowCache[K]) put(tx *sql.Tx, key K, found, added []any) (id int64, err 
 	return id, nil
 }
 
+// A sectionCache finds sections of headers that were stored by their content.
+type sectionCache struct {
+	rowCache[[sha256.Size]byte]
+
+	recent map[uint64]storedSection
+	seed   maphash.Seed
+}
+
+// A storedSection is a section that has a row.
+type storedSection struct {
+	fields captures.Headers
+	id     int64
+}
+
 // section stores a section of headers, and returns its id; 0 for an empty one.
 func (t *statements) section(tx *sql.Tx, h captures.Headers) (id int64, err error) {
 	if len(h) == 0 {
 		return 0, nil
 	}
-	fields := fields.Text(h)
-	if id, ok := t.sections.known[fields]; ok {
-		return id, nil
+	c := &t.sections
+	if c.recent == nil || len(c.recent) >= maxCachedRows {
+		c.recent, c.seed = make(map[uint64]storedSection), maphash.MakeSeed()
 	}
-	sum := sha256.Sum256([]byte(fields))
-	key := fields
-	if len(key) > maxCachedText {
-		key = string(sum[:])
+	var sum maphash.Hash
+	sum.SetSeed(c.seed)
+	size := 0
+	for i := range h {
+		_, _ = sum.WriteString(h[i].Name)
+		_ = sum.WriteByte(0)
+		_, _ = sum.WriteString(h[i].Value)
+		_ = sum.WriteByte(0)
+		size += len(h[i].Name) + len(h[i].Value)
 	}
-	return t.sections.put(tx, key, []any{sum[:]}, []any{sum[:], fields})
+	key := sum.Sum64()
+	if at, ok := c.recent[key]; ok && slices.Equal(at.fields, h) {
+		return at.id, nil
+	}
+	text := fields.Text(h)
+	hash := sha256.Sum256([]byte(text))
+	id, known := c.known[hash]
+	if !known {
+		if id, err = c.put(tx, hash, []any{hash[:]}, []any{hash[:], text}); err != nil {
+			return 0, err
+		}
+	}
+	if size <= maxCachedText {
+		c.recent[key] = storedSection{h, id}
+	}
+	return id, nil
 }
 
 // process stores a process, and returns its id; 0 if nothing is known of it.

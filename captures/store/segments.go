@@ -1,7 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"database/sql"
+	"errors"
+	"hash/maphash"
 	"slices"
 
 	"unwire/captures"
@@ -13,6 +16,9 @@ const (
 	segmentWidth  = 12
 	insertSegment = `INSERT INTO segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data) VALUES `
 
+	findInline = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
+	refer      = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
+
 	extendSegment = `UPDATE segments SET last = ?2, chunks = ?3, size_up = ?4, size_down = ?5, entries = ?6, codec = ?7, data = ?8 WHERE n = ?1`
 
 	// maxSegment is how many bytes of data a segment has.
@@ -21,6 +27,12 @@ const (
 	// maxExtended is how many bytes a segment has that is written again with a further
 	// chunk. A commit writes whole pages anyway, which have twice as many.
 	maxExtended = 4 << 10
+
+	// maxFirsts bounds the payloads that are recognized when they come again.
+	maxFirsts = 1 << 16
+
+	// maxShared bounds the bytes of those that come again and again.
+	maxShared = 8 << 20
 
 	// maxTails bounds the segments that may be extended.
 	maxTails = 4096
@@ -31,12 +43,27 @@ const (
 
 // segments writes chunks: small ones in segments, large ones by their hash.
 type segments struct {
-	insert *bulkInsert
-	extend *sql.Stmt
-	blobs  blobs
+	insert                    *bulkInsert
+	extend, findInline, refer *sql.Stmt
+	blobs                     blobs
+
+	// firsts are the numbers of segments with large payloads of their own, by a hash of
+	// these.
+	firsts map[uint64]int64
+	seed   maphash.Seed
+
+	// shared are payloads that came again, by the same hash.
+	shared     map[uint64]sharedPayload
+	sharedSize int
 
 	tails map[int64][]*tail // by exchange: what may be extended
 	dirty []*tail           // what has to be written, in order
+}
+
+// A sharedPayload is one in the table blobs.
+type sharedPayload struct {
+	id   int64
+	data []byte
 }
 
 // tailsOfExchange is how many segments of an exchange may be extended: a chunk that was
@@ -61,13 +88,7 @@ func (t *tail) limit() int {
 // add adds a chunk with its number.
 func (s *segments) add(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) error {
 	if len(c.Data) >= blobThreshold {
-		id, err := s.blobs.put(tx, c.Data)
-		if err != nil {
-			return err
-		}
-		var b segment.Builder
-		b.AddEntry(n, c, hasOpcode)
-		return s.insert.addRow(tx, b.First, b.Last, b.Exchange, b.Seq, b.Chunks, int64(b.T), b.SizeUp, b.SizeDown, b.Entries, int64(inBlob), id, nil)
+		return s.addLarge(tx, n, c, hasOpcode)
 	}
 	t := s.tailFor(n, c)
 	t.Add(n, c, hasOpcode)
@@ -76,6 +97,62 @@ func (s *segments) add(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) e
 		s.dirty = append(s.dirty, t)
 	}
 	return nil
+}
+
+// addLarge writes a chunk as a segment of its own. Its data stands in the row until the
+// same comes again: to look every payload up by its hash would take longer than all else
+// that is done with it.
+func (s *segments) addLarge(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) error {
+	var b segment.Builder
+	b.AddEntry(n, c, hasOpcode)
+	sum := maphash.Bytes(s.seed, c.Data)
+	codec, id, data := int64(inBlob), any(nil), any(nil)
+	if again, ok := s.shared[sum]; ok && bytes.Equal(again.data, c.Data) {
+		id = again.id
+	} else if first, ok := s.firsts[sum]; ok {
+		blob, err := s.share(tx, first, c.Data)
+		if err != nil {
+			return err
+		}
+		id = blob
+		if s.sharedSize += len(c.Data); s.sharedSize > maxShared {
+			clear(s.shared)
+			s.sharedSize = len(c.Data)
+		}
+		s.shared[sum] = sharedPayload{blob, c.Data}
+	} else {
+		if len(s.firsts) >= maxFirsts {
+			clear(s.firsts)
+		}
+		s.firsts[sum] = n
+		packed, p := s.blobs.pack.Pack(c.Data)
+		codec, data = int64(packed), p
+	}
+	return s.insert.addRow(tx, b.First, b.Last, b.Exchange, b.Seq, b.Chunks, int64(b.T), b.SizeUp, b.SizeDown, b.Entries, codec, id, data)
+}
+
+// share stores a payload by its hash, since it comes again, and has the segment that had
+// it first refer to it. If that has something else, it is left as it is.
+func (s *segments) share(tx *sql.Tx, first int64, p []byte) (id int64, err error) {
+	if id, err = s.blobs.put(tx, p); err != nil {
+		return 0, err
+	}
+	if err := s.insert.flush(tx); err != nil {
+		return 0, err
+	}
+	var codec int64
+	var data []byte
+	err = tx.Stmt(s.findInline).QueryRow(first).Scan(&codec, &data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return id, nil // it refers to it already
+	}
+	if err != nil {
+		return 0, err
+	}
+	if packed, same := s.blobs.pack.Pack(p); int64(packed) == codec && bytes.Equal(same, data) {
+		_, err = tx.Stmt(s.refer).Exec(first, id)
+	}
+	return id, err
 }
 
 // tailFor returns the segment that a chunk can be added to.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"os"
 	"sync"
@@ -54,6 +55,8 @@ type writer struct {
 	stmts        statements
 	n            int64         // last number drawn, see formatOne
 	lastID       int64         // last exchange when the file was opened
+	tls          captures.TLS  // that was written last, and
+	tlsText      string        // as JSON
 	wake         chan struct{} // capacity 1: something changed for the goroutine
 	stopped      chan struct{}
 
@@ -72,7 +75,7 @@ type statements struct {
 	update, relate *sql.Stmt
 	begin, events  *bulkInsert
 	segments       segments
-	sections       rowCache[string]
+	sections       sectionCache
 	processes      rowCache[captures.Process]
 }
 
@@ -113,6 +116,8 @@ func (t *statements) prepare(db *sql.DB) (err error) {
 		{&t.update, updateExchange},
 		{&t.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
 		{&t.segments.extend, extendSegment},
+		{&t.segments.findInline, findInline},
+		{&t.segments.refer, refer},
 		{&t.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
 		{&t.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
 		{&t.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
@@ -137,6 +142,7 @@ func (t *statements) prepare(db *sql.DB) (err error) {
 			return err
 		}
 	}
+	t.segments.firsts, t.segments.shared, t.segments.seed = make(map[uint64]int64), make(map[uint64]sharedPayload), maphash.MakeSeed()
 	t.segments.blobs.pack, err = payload.NewPacker()
 	return err
 }
@@ -353,7 +359,7 @@ func (w *writer) commit(batch []op) error {
 				err = w.attempt(tx, o, failed)
 			}
 		case o.ex != nil:
-			err = w.writeExchange(tx, o, last)
+			err = w.writeExchange(tx, o, last[o.ex.ID])
 		case o.rel != nil:
 			w.n++
 			_, err = tx.Stmt(w.stmts.relate).Exec(w.n, o.rel.Exchange, string(o.rel.Kind), []byte(o.rel.Capture), o.rel.Target)
@@ -407,25 +413,38 @@ func (w *writer) flushRows(tx *sql.Tx) error {
 	return nil
 }
 
-// lastStates returns the last state of each exchange in a batch. Nobody sees a
-// transaction by halves, so the states before it need not be written.
-func lastStates(batch []op) map[int64]*captures.Exchange {
-	last := make(map[int64]*captures.Exchange)
+// A lastState is the last state of an exchange in a batch. Nobody sees a transaction by
+// halves, so the states before it need not be written.
+type lastState struct {
+	ex      *captures.Exchange
+	written bool
+}
+
+func lastStates(batch []op) map[int64]*lastState {
+	last := make(map[int64]*lastState)
 	for _, o := range batch {
-		if o.ex != nil {
-			last[o.ex.ID] = o.ex
+		switch {
+		case o.ex == nil:
+		case last[o.ex.ID] == nil:
+			last[o.ex.ID] = &lastState{ex: o.ex}
+		default:
+			last[o.ex.ID].ex = o.ex
 		}
 	}
 	return last
 }
 
 // writeExchange notes what happened to an exchange under the next number, and
-// writes its state, the first time in a batch that it comes up.
-func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchange) error {
+// writes its state, the first time in a batch that it comes up. What is followed by
+// something else in the batch need not be told.
+func (w *writer) writeExchange(tx *sql.Tx, o op, last *lastState) error {
+	if o.kind == captures.Changed && last.ex != o.ex {
+		return nil
+	}
 	w.n++
-	if e := last[o.ex.ID]; e != nil {
-		delete(last, e.ID)
-		row, err := w.exchangeRow(tx, e)
+	if !last.written {
+		last.written = true
+		row, err := w.exchangeRow(tx, last.ex)
 		if err != nil {
 			return err
 		}
@@ -448,15 +467,18 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 
 // exchangeRow returns the values of insertExchange.
 func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
-	tls, err := json.Marshal(e.TLS)
-	if err != nil {
-		return nil, err
+	if w.tlsText == "" || w.tls != e.TLS {
+		text, err := json.Marshal(e.TLS)
+		if err != nil {
+			return nil, err
+		}
+		w.tls, w.tlsText = e.TLS, string(text)
 	}
 	var started int64
 	if !e.Started.IsZero() {
 		started = e.Started.UnixNano()
 	}
-	row := []any{e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status}
+	row := append(make([]any, 0, exchangeWidth), e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status)
 	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
 		id, err := w.stmts.section(tx, h)
 		if err != nil {
@@ -466,6 +488,6 @@ func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
 	}
 	process, err := w.stmts.process(tx, e.Process)
 	return append(row,
-		started, int64(e.Duration), e.Client, e.Server, process, string(tls),
+		started, int64(e.Duration), e.Client, e.Server, process, w.tlsText,
 		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err
 }

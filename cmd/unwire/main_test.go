@@ -67,9 +67,10 @@ func TestScript(t *testing.T) {
 // conditions are those of scripts: [curl] is a curl that works, and so on.
 func conditions() func(string) (bool, error) {
 	known := map[string]func() bool{
-		"curl":   sync.OnceValue(func() bool { _, err := need.CheckCurl("HTTP2"); return err == nil }),
-		"node":   sync.OnceValue(func() bool { _, err := need.CheckNode(); return err == nil }),
-		"protoc": sync.OnceValue(func() bool { _, err := need.CheckProtoc(); return err == nil }),
+		"curl":     sync.OnceValue(func() bool { _, err := need.CheckCurl("HTTP2"); return err == nil }),
+		"node":     sync.OnceValue(func() bool { _, err := need.CheckNode(); return err == nil }),
+		"protoc":   sync.OnceValue(func() bool { _, err := need.CheckProtoc(); return err == nil }),
+		"chromium": sync.OnceValue(func() bool { _, err := need.CheckProgram("chromium", "chromium", "--version"); return err == nil }),
 		"otheruser": sync.OnceValue(func() bool {
 			_, err := need.CheckProgram("setpriv", "util-linux", "--reuid=65534", "--clear-groups", "true")
 			return err == nil

@@ -18,8 +18,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -84,6 +86,15 @@ func Load(dir string) (*Authority, error) {
 		return nil, fmt.Errorf("mitm: leaf key: %w", err)
 	}
 	return a, nil
+}
+
+// SPKI is the hash of the CA's public key by which browsers are told to accept it: SHA-256
+// of its SubjectPublicKeyInfo, in base64.
+//
+// Source: RFC 7469, section 2.4
+func (a *Authority) SPKI() string {
+	sum := sha256.Sum256(a.Certificate.RawSubjectPublicKeyInfo)
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // New makes a new CA in dir, in the place of one that is there. With hosts, names or IP

@@ -2,6 +2,7 @@ package process
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	"unwire/captures"
@@ -21,13 +22,41 @@ var browsers = []string{"Edg", "OPR", "Vivaldi", "SamsungBrowser", "Electron", "
 
 // clientOf returns how the client of a request introduces itself: by X-User-Agent, which
 // libraries in a browser set, or by User-Agent.
-func clientOf(h captures.Headers) product {
+func (k *products) clientOf(h captures.Headers) product {
 	for _, name := range []string{"x-user-agent", "user-agent"} {
-		if p := productOf(h.Get(name)); p.name != "" {
+		if p := k.of(h.Get(name)); p.name != "" {
 			return p
 		}
 	}
 	return product{}
+}
+
+// products remembers the product of each User-Agent of a connection: a client sends the
+// same with all of its requests.
+type products struct {
+	mu    sync.Mutex
+	known map[string]product
+}
+
+// maxProducts bounds what is remembered.
+const maxProducts = 16
+
+// of is productOf.
+func (k *products) of(agent string) product {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p, ok := k.known[agent]
+	if ok || agent == "" {
+		return p
+	}
+	if k.known == nil || len(k.known) >= maxProducts {
+		k.known = make(map[string]product)
+	}
+	p = productOf(agent)
+	if len(agent) <= maxAgent {
+		k.known[agent] = p
+	}
+	return p
 }
 
 // productOf returns the product that stands first in a User-Agent. A browser's begins with
@@ -55,9 +84,12 @@ func productOf(agent string) product {
 	return first
 }
 
+// maxAgent is how much of a User-Agent is read.
+const maxAgent = 1024
+
 // parseProducts reads the products of a User-Agent and leaves out the comments.
 func parseProducts(agent string) []product {
-	agent = agent[:min(len(agent), 1024)]
+	agent = agent[:min(len(agent), maxAgent)]
 	var out []product
 	depth := 0
 	for word := range strings.FieldsSeq(strings.NewReplacer("(", " ( ", ")", " ) ").Replace(agent)) {

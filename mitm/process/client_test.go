@@ -37,10 +37,11 @@ func TestProductOf(t *testing.T) {
 
 func TestClientOf(t *testing.T) {
 	t.Parallel()
-	equal(t, product{"connect-es", "1.6.1"}, clientOf(captures.Headers{
+	var known products
+	equal(t, product{"connect-es", "1.6.1"}, known.clientOf(captures.Headers{
 		{Name: "user-agent", Value: "Mozilla/5.0 Chrome/120.0.0.0"}, {Name: "x-user-agent", Value: "connect-es/1.6.1"},
 	}))
-	equal(t, product{}, clientOf(nil))
+	equal(t, product{}, known.clientOf(nil))
 }
 
 func FuzzProductOf(f *testing.F) {

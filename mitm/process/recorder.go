@@ -8,14 +8,15 @@ import (
 
 // A Recorder adds the program to the exchanges of a connection.
 type Recorder struct {
-	to     captures.Recorder
-	lookup *lookup
+	to       captures.Recorder
+	lookup   *lookup
+	products products
 }
 
 // Begin is captures.Recorder's.
 func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
 	began := time.Now()
-	client := clientOf(ex.RequestHeaders)
+	client := r.products.clientOf(ex.RequestHeaders)
 	p, done := r.lookup.found()
 	ex.Process = captures.Process{PID: p.PID, Name: p.Name, Client: client.name, Version: client.version}
 	rec, err := r.to.Begin(ex)

@@ -26,9 +26,8 @@ func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 	if via != "" {
 		req.Header.Set(ViaHeader, via)
 	}
-	if u := proxy.User; u != nil {
-		password, _ := u.Password()
-		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
+	if user := Authorization(proxy); user != "" {
+		req.Header.Set("Proxy-Authorization", user)
 	}
 	if err := req.Write(conn.Conn); err != nil {
 		return err
@@ -51,6 +50,17 @@ func connectHTTP(conn *proxiedConn, proxy *url.URL, addr, via string) error {
 		conn.head, err = r.Peek(n)
 	}
 	return err
+}
+
+// Authorization is the value of Proxy-Authorization for a proxy, "" if its URL has no
+// user.
+func Authorization(proxy *url.URL) string {
+	u := proxy.User
+	if u == nil {
+		return ""
+	}
+	password, _ := u.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
 }
 
 func isNetwork(err error) bool {

@@ -40,6 +40,14 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
 	},
+	"captures/store/internal/additions": {
+		imports: []string{"captures", "captures/store/internal/payload"},
+		why:     "what is added is of the record model, and definitions are payloads",
+	},
+	"captures/store/internal/control": {
+		imports: []string{"captures", "captures/store/internal/additions"},
+		why:     "an addition is checked before the writer is asked to store it",
+	},
 	"captures/store/internal/database": {
 		imports: []string{"captures", "captures/store/internal/schema"},
 		why:     "a file is opened with the checks of its format, and errors are those of captures",
@@ -47,6 +55,7 @@ var table = map[string]row{
 	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
 	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
 	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
+	"captures/store/internal/ring":     {why: "when files are removed is decided by their size, whatever they hold"},
 	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
 	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
 	"captures/profile":                 {why: "what is known of a service is data, which every layer can be handed"},
@@ -55,13 +64,17 @@ var table = map[string]row{
 		imports: []string{"captures/profile"}, tests: []string{"captures/", "decode"},
 		why: "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
+	"captures/websocket": {
+		imports: []string{"captures"},
+		why:     "messages are found in frames, whoever has seen their bytes: a proxy, or a file of packets",
+	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -73,11 +86,16 @@ var table = map[string]row{
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
 	"mitm/socks":      {why: "the server's side of SOCKS is a protocol, not a policy"},
 	"mitm/upstream":   {imports: []string{"mitm/socks"}, why: "the user's proxy carries bytes of any kind; another unwire is told where they come from"},
+	"mitm/h1": {
+		imports: []string{"captures"},
+		why:     "the relay records what it forwards; it knows no proxy, and asks where a request goes",
+	},
 	"mitm/h2": {
 		imports: []string{"captures", "decode/envelope"},
 		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
-	"mitm/quic": {why: "a datagram opens a connection or does not, whoever asks"},
+	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca"}, why: "a browser is told the proxy's address and its CA; tests record one"},
+	"mitm/quic":    {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
 		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
 		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",

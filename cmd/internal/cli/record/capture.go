@@ -38,26 +38,13 @@ type CaptureFlags struct {
 	clientCerts, clientKeys          []string
 	packets                          string
 	only, skip, also                 []string
-	maxBody, rotate, keylog          string
+	maxBody, rotate, maxSize, keylog string
+	browser                          string
 
 	Unsearched *UnsearchedLog
 }
 
-const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
-  unwire capture -o cli.uwc --listen 127.0.0.1:8080
-  unwire capture -o cli.uwc --transparent -- ./static-binary
-  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
-  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
-  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
-  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
-  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
-
-func captureCommand(a *app.App) *cobra.Command {
-	var f CaptureFlags
-	cmd := &cobra.Command{
-		Use:   "capture [-o F.uwc] [-- CMD ARGS…]",
-		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
-		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
+const captureLong = `capture starts a recording proxy on loopback. With CMD it runs that command with
 its traffic captured (proxy variables, CA variables and a Node hook are set for
 it) and exits with its status; without, it runs until it is interrupted. The
 proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
@@ -69,11 +56,15 @@ back to TCP. QUIC to other ports passes unrecorded and is reported; --block-quic
 refuses it as well. Anything else is refused. What listens on the host's loopback is
 reached at the same address, unless CMD itself listens there.
 
+--browser URL starts Chromium, Chrome or Edge with that page, in a new profile that is
+removed at the end: it uses the proxy, trusts the CA, speaks no QUIC, and makes no
+traffic of its own. The recording ends with the browser.
+
 --passive (Linux) is for clients that pin certificates or measure: nothing stands
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
-its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
-packets and keys become exchanges and are deleted (by the next capture, if this one
+its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are made
+while it runs; packets and keys are deleted when it ends (by the next capture, if this one
 is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
@@ -99,8 +90,30 @@ What --only and --skip leave out as a host passes undecrypted. A pattern with a
 path (host/path*) chooses among the requests of a host, which has to be decrypted
 for that; what it leaves out passes unrecorded. A * spans dots and slashes.
 
+--max-size keeps a ring: the capture goes on in NAME-2.uwc and so on, each a sixteenth of
+the size, and the oldest files are removed. A file with an exchange that still runs stays
+while others can go; of a body, at most a sixteenth of the size is stored for each
+direction, unless --max-body is less.
+
 If recording has to stop (the disk is full, the file was deleted), that is said at
-once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
+once, the traffic goes on unrecorded, and the exit status is 3 in the end.`
+
+const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o page.uwc --browser https://www.example.com/
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
+
+func captureCommand(a *app.App) *cobra.Command {
+	var f CaptureFlags
+	cmd := &cobra.Command{
+		Use:     "capture [-o F.uwc] [-- CMD ARGS…]",
+		Short:   "Record traffic through a proxy; with CMD, run it with its traffic captured",
+		Long:    captureLong,
 		Example: captureExamples,
 		RunE:    func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
@@ -116,6 +129,7 @@ func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy")
 	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
 	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
+	flags.StringVar(&f.browser, "browser", "", "start Chromium with this page, in a new profile; what follows -- are further flags for it")
 	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
 	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
 	flags.BoolVar(&f.blockQUIC, "block-quic", false, "with --transparent or --passive: refuse QUIC on all ports, so that clients fall back to TCP")
@@ -135,6 +149,7 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
 	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
 	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
+	flags.StringVar(&f.maxSize, "max-size", "", "keep the newest traffic only, in at most this much on disk, such as 500MB")
 	flags.StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
 }
 
@@ -154,7 +169,7 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 		return capturePassive(ctx, a, f, argv)
 	}
 	token := ""
-	if len(argv) > 0 && !f.transparent {
+	if (len(argv) > 0 || f.browser != "") && !f.transparent {
 		// the only way to run a command that has a hook
 		token = rand.Text()
 	}
@@ -162,10 +177,19 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	if err != nil {
 		return err
 	}
+	var env []string
+	if f.browser != "" {
+		b, err := prepareBrowser(ctx, rec, f, argv)
+		if err != nil {
+			return errors.Join(err, rec.Close(DrainTime(a)))
+		}
+		defer b.Close() //nolint:errcheck // a temporary folder
+		argv, env = b.Argv, b.Env
+	}
 	watch := watchEndpoints(a, rec, f)
 	stop := watch.start(ctx, rec.store.Current())
 	defer app.SurviveFileLimit()()
-	code, runErr := serve(ctx, a, rec, f, argv)
+	code, runErr := serve(ctx, a, rec, f, argv, env)
 	if len(argv) > 0 {
 		a.Signals.StartGrace()
 	}
@@ -302,6 +326,11 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 			return o, app.Usagef("--max-body: %v", err)
 		}
 	}
+	if f.maxSize != "" {
+		if o.MaxTotal, err = parseMaxSize(f.maxSize, f.Out); err != nil {
+			return o, err
+		}
+	}
 	if f.rotate != "" {
 		if o.MaxBytes, o.MaxAge, err = app.ParseRotate(f.rotate); err != nil {
 			return o, app.Usagef("--rotate: %v", err)
@@ -312,7 +341,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 }
 
 // serve waits for the command or for the end of ctx; the status is the command's.
-func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv []string) (int, error) {
+func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv, env []string) (int, error) {
 	scheme := "http://"
 	if f.json {
 		if err := a.Print(&contract.Listening{Event: "listening", Proxy: scheme + rec.Addr, CA: rec.CA.CertFile}); err != nil {
@@ -330,7 +359,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv 
 		// Signals go to the command, and the recording ends when the command does.
 		defer a.Signals.ChildRuns()()
 		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
-			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
+			Argv: argv, Env: env, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})
 		if err != nil {
@@ -420,13 +449,13 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, r
 	}
 	if f.json {
 		return n, a.Print(&contract.Ended{
-			Event: "ended", File: f.Out, Exchanges: n, Incomplete: unfinished, Files: files,
+			Event: "ended", File: files[0], Exchanges: n, Incomplete: unfinished, Files: files,
 			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
 		})
 	}
 	where := f.Out
 	if len(files) > 1 {
-		where = fmt.Sprintf("%d files, %s to %s", len(files), f.Out, files[len(files)-1])
+		where = fmt.Sprintf("%d files, %s to %s", len(files), files[0], files[len(files)-1])
 	}
 	a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(n, "exchange"), where, unfinished, remark)
 	if text := f.Unsearched.summary(); text != "" {

@@ -48,7 +48,8 @@ func importCommand(a *app.App) *cobra.Command {
 with gzip or zstd), and adds its exchanges to a capture. Secrets are replaced as when recording.
 
 pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys of
---keylog and of the file's own secrets blocks, HTTP/1.1 and HTTP/2 are read off.
+--keylog and of the file's own secrets blocks, HTTP/1.1, HTTP/2 and WebSockets are
+read off. What is not HTTP becomes an exchange tcp://HOST:PORT or tls://HOST:PORT.
 Connections are listed with what could not be decoded, and why. QUIC is counted.
 
 HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them):

@@ -13,14 +13,13 @@ import (
 	"unwire/captures/pcapng"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
-	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/leftover"
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm/launch"
 )
 
-// capturePassive runs a command while its packets are recorded, and then makes
-// exchanges of them.
+// capturePassive runs a command while its packets are recorded, and makes exchanges of
+// them meanwhile.
 func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []string) (err error) {
 	series, err := seriesOptions(a, f, nil)
 	if err != nil {
@@ -51,6 +50,10 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if f.json {
 		stdout = a.Err.Writer
 	}
+	imported, err := startPassiveImport(ctx, a, f, series.Options, record, keys)
+	if err != nil {
+		return err
+	}
 	// Signals go to the command, and the recording ends when the command does.
 	childEnded := a.Signals.ChildRuns()
 	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
@@ -58,19 +61,24 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	})
 	childEnded()
 	if err != nil {
-		return app.Fail(code, err, capturetext.LaunchHint(err))
+		return app.Fail(code, errors.Join(err, imported.abandon(record)), capturetext.LaunchHint(err))
 	}
 	failed := record.Finish()
 	if failed != nil {
 		a.Say("unwire: %s recording of packets has stopped: %v", a.Err.Red("error:"), failed)
 	}
 	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.Size), capturetext.LostPackets(count))
-	if err := keepPacketsOf(a, f.packets, record, keys); err != nil {
+	if err := errors.Join(imported.finish(record), keepPacketsOf(a, f.packets, record, keys)); err != nil {
 		return err
 	}
-	if err := importRecorded(ctx, a, f, series.Options, record, keys, launch.Inspect(argv[0])); err != nil {
+	if err := imported.report(ctx, launch.Inspect(argv[0])); err != nil {
 		return err
 	}
+	return passiveStatus(code, failed)
+}
+
+// passiveStatus is the command's status, or that of a recording that has stopped.
+func passiveStatus(code int, failed error) error {
 	switch {
 	case code != 0:
 		return app.Fail(code, nil, "")
@@ -97,58 +105,7 @@ func passiveKeyLog(a *app.App, name string, dir *leftover.Folder) (string, error
 	return filepath.Abs(name)
 }
 
-// importRecorded makes exchanges of what was recorded.
-func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Options, record *pcapng.Recording, keyFile string, on launch.Runtime) error {
-	keys := new(pcap.KeyLog)
-	if err := readKeyLog(keys, keyFile); err != nil {
-		return err
-	}
-	var undecoded []pcap.Connection
-	var printErr error
-	noKey := 0
-	sum, err := importPassive(ctx, a, f.Out, o, record, keys, func(c pcap.Connection) {
-		if c.NoKey {
-			noKey++
-		}
-		switch {
-		case f.json:
-			printErr = errors.Join(printErr, a.Print(contract.NewConnection(c)))
-		case len(c.Undecoded)+len(c.Gaps) > 0 && len(undecoded) < maxConnectionRows:
-			undecoded = append(undecoded, c)
-		}
-	})
-	if err := errors.Join(err, printErr); err != nil {
-		return err
-	}
-	if f.json {
-		if err := a.Print(contract.NewImportedPackets(sum)); err != nil {
-			return err
-		}
-	}
-	for _, c := range undecoded {
-		name := c.ServerName
-		if name != "" {
-			name = " (" + name + ")"
-		}
-		for _, p := range capturetext.Problems(c) {
-			a.Say("unwire: %s%s: %s", c.Server, name, p)
-		}
-	}
-	files := []string{f.Out}
-	n, err := sayEnded(ctx, a, f, files, "")
-	if err != nil {
-		return err
-	}
-	switch {
-	case noKey > 0:
-		a.Say("unwire: hint: %s", capturetext.MissingKeyHint(noKey, on))
-	case n == 0:
-		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
-	}
-	return nil
-}
-
-// importPassive makes exchanges of packets in a capture.
+// importPassive makes exchanges of the packets of a passive capture that was killed.
 func importPassive(ctx context.Context, a *app.App, out string, o store.Options, record *pcapng.Recording, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
 	packets, err := record.Reader()
 	if err != nil {
@@ -230,6 +187,7 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		{"--only", len(f.only) > 0},
 		{"--skip", len(f.skip) > 0},
 		{"--rotate", f.rotate != ""},
+		{"--max-size", f.maxSize != ""},
 		{"--upstream-ca", f.UpstreamCA != ""},
 		{"--upstream-proxy", f.UpstreamProxy != ""},
 		{"--client-cert", len(f.clientCerts)+len(f.clientKeys) > 0},

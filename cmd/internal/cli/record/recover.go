@@ -106,6 +106,9 @@ func recoverFolder(ctx context.Context, a *app.App, dir *leftover.Folder, out st
 	}
 	if sum.Exchanges > 0 {
 		a.Say("unwire: recovered %s in %s; the packets and keys in %s are removed", app.Counted(sum.Exchanges, "exchange"), stem+".uwc", dir.Dir())
+		if _, err := os.Stat(about.Output); err == nil {
+			a.Say("unwire: hint: %s has the same exchanges as far as they went before the kill: delete what you do not need", about.Output)
+		}
 	} else {
 		a.Say("unwire: nothing could be recovered from %s: no exchange in %s, and no key for %d of %s; it is removed", dir.Dir(), app.Counted(sum.Packets, "packet"), noKey, app.Counted(sum.Connections, "connection"))
 	}

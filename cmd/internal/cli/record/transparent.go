@@ -43,6 +43,8 @@ func checkModes(f CaptureFlags, argv []string) error {
 		return err
 	}
 	switch {
+	case f.browser != "" && (f.transparent || f.passive || f.reverse != ""):
+		return app.Usagef("--browser has its own way to the proxy: leave out --transparent, --passive and --reverse")
 	case f.transparent && len(argv) == 0:
 		return app.Fail(app.ExitUsage, errors.New("--transparent wants a command"), "usage: unwire capture --transparent -- CMD ARGS…")
 	case f.blockQUIC && !f.transparent && !f.passive:
@@ -52,6 +54,11 @@ func checkModes(f CaptureFlags, argv []string) error {
 		return app.Usagef("--transparent and --reverse exclude each other")
 	case len(f.also) > 0 && f.reverse == "":
 		return app.Fail(app.ExitUsage, errors.New("--also adds to --reverse"), "usage: unwire capture --reverse URL --also URL…")
+	}
+	if f.browser != "" {
+		if err := checkBrowserURL(f.browser); err != nil {
+			return err
+		}
 	}
 	for _, s := range f.also {
 		if _, err := reverseURL("--also", s); err != nil {

@@ -1,0 +1,228 @@
+// Package browser prepares Chromium, or a browser built on it, for being recorded: a new
+// profile that trusts the proxy's CA and uses the proxy, and none of the traffic that the
+// browser makes by itself.
+//
+//	b, err := browser.Prepare(ctx, browser.Options{URL: url, ProxyAddr: addr, CAFile: file, SPKI: hash})
+//	...
+//	defer b.Close()
+//	cmd := exec.Command(b.Argv[0], b.Argv[1:]...)
+//	cmd.Env = b.Env
+//
+// On Linux with certutil the CA is in the profile's own database of authorities, and the
+// browser verifies certificates as ever. Elsewhere the browser is told the hash of the CA's
+// key and accepts any chain that has it, which is less strict.
+//
+// Limits: a browser that is a snap or a Flatpak may not use folders of others.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// removeTime is how long processes of the browser may still write to the profile
+	// after its end.
+	removeTime  = 2 * time.Second
+	removePause = 50 * time.Millisecond
+)
+
+// nowhere is a host that no resolver knows (RFC 6761).
+const nowhere = "browser.unwire.invalid"
+
+// programs are the browsers that are looked for, in this order.
+var programs = []string{
+	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge-stable", "microsoft-edge", "brave-browser",
+	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	"/Applications/Chromium.app/Contents/MacOS/Chromium",
+	`C:\Program Files\Google\Chrome\Application\chrome.exe`,
+	`C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe`,
+}
+
+// quiet are the flags against traffic of the browser's own and against questions to the
+// user.
+//
+// Source: chromium, chrome/common/chrome_switches.cc and others
+var quiet = []string{
+	"--no-first-run", "--no-default-browser-check", "--no-service-autorun", "--no-pings",
+	"--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--disable-sync",
+	"--disable-client-side-phishing-detection", "--disable-domain-reliability", "--disable-breakpad",
+	"--disable-component-extensions-with-background-pages", "--disable-search-engine-choice-screen",
+	"--disable-field-trial-config", "--metrics-recording-only", "--safebrowsing-disable-auto-update",
+	"--password-store=basic", "--use-mock-keychain", "--simulate-outdated-no-au=Tue, 31 Dec 2099 23:59:59 GMT",
+	"--disable-features=" + strings.Join([]string{
+		"AutofillServerCommunication", "CertificateTransparencyComponentUpdater", "DialMediaRouteProvider", "MediaRouter",
+		"InterestFeedContentSuggestions", "NetworkTimeServiceQuerying", "OptimizationGuideModelDownloading", "OptimizationHints",
+		"OptimizationHintsFetching", "Translate", "DnsOverHttps", "NetworkPrediction", "PreloadTopChromeWebUI",
+	}, ","),
+}
+
+// Options say what the browser opens, and through what.
+type Options struct {
+	// URL is the page to open.
+	URL string
+
+	// ProxyAddr is host:port of the proxy.
+	ProxyAddr string
+
+	// CAFile is the CA's certificate, in PEM.
+	CAFile string
+
+	// SPKI is the SHA-256 of the CA's public key (RFC 7469), in base64.
+	SPKI string
+
+	// Args are further flags, for the user's own purposes.
+	Args []string
+}
+
+// A Browser is prepared to be run once.
+type Browser struct {
+	// Argv is the command, and Env its environment.
+	Argv, Env []string
+
+	profile string
+}
+
+// errMissing says that there is no browser, with what to do.
+var errMissing = errors.New("no Chromium or Chrome was found: install one ('apt install chromium', 'brew install --cask chromium'), or start a browser with --proxy-server=http://ADDR, the address of 'unwire capture --listen ADDR'")
+
+// find returns the path of a browser.
+//
+// Errors: what to install.
+func find() (string, error) {
+	for _, name := range programs {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errMissing
+}
+
+// Prepare makes a profile, which Close removes.
+func Prepare(ctx context.Context, o Options) (*Browser, error) {
+	path, err := find()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "unwire-browser-") // mode 0700
+	if err != nil {
+		return nil, fmt.Errorf("the browser's profile: %w", err)
+	}
+	b := &Browser{profile: dir, Env: environment(dir)}
+	b.Argv = slices.Concat([]string{
+		path,
+		"--user-data-dir=" + filepath.Join(dir, "profile"),
+		"--proxy-server=http://" + o.ProxyAddr,
+		// Pages of this machine go through the proxy too. What the browser cannot be kept
+		// from asking goes to a host that does not exist.
+		"--proxy-bypass-list=<-loopback>;" + nowhere,
+		"--host-resolver-rules=MAP " + nowhere + " ~NOTFOUND",
+		"--gaia-url=https://" + nowhere,
+		"--component-updater=url-source=https://" + nowhere,
+		"--apps-gallery-update-url=https://" + nowhere,
+		"--disable-quic",
+		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+	}, quiet)
+	if os.Geteuid() == 0 { // the sandbox refuses to run as root
+		b.Argv = append(b.Argv, "--no-sandbox")
+	}
+	if err := writePreferences(filepath.Join(dir, "profile", "Default")); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	switch trusted, err := trustByDatabase(ctx, dir, o.CAFile); {
+	case err != nil:
+		return nil, errors.Join(err, b.Close())
+	case !trusted:
+		b.Argv = append(b.Argv, "--ignore-certificate-errors-spki-list="+o.SPKI)
+	}
+	b.Argv = append(append(b.Argv, o.Args...), o.URL)
+	return b, nil
+}
+
+// preferences are those of the new profile: nobody signs in, so that no server is asked who
+// is signed in; nothing is fetched ahead, and nothing is looked up as it is typed.
+const preferences = `{
+	"signin": {"allowed": false, "allowed_on_next_startup": false},
+	"net": {"network_prediction_options": 2},
+	"search": {"suggest_enabled": false},
+	"safebrowsing": {"enabled": false},
+	"alternate_error_pages": {"enabled": false}
+}`
+
+func writePreferences(folder string) error {
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "Preferences"), []byte(preferences), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("the browser's profile: %w", err)
+	}
+	return nil
+}
+
+// environment is this process's, with a home folder of the browser's own: its database of
+// authorities is there.
+func environment(dir string) []string {
+	var env []string
+	home, hasAuthority := os.Getenv("HOME"), false
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SSLKEYLOGFILE":
+			continue
+		case "XAUTHORITY":
+			hasAuthority = true
+		}
+		env = append(env, v)
+	}
+	if runtime.GOOS != "linux" {
+		return os.Environ()
+	}
+	if !hasAuthority && home != "" {
+		env = append(env, "XAUTHORITY="+filepath.Join(home, ".Xauthority"))
+	}
+	return append(env, "HOME="+dir)
+}
+
+// trustByDatabase puts the CA into the NSS database of a home folder, if the browser reads
+// one here and certutil is there to do it.
+func trustByDatabase(ctx context.Context, home, caFile string) (bool, error) {
+	certutil, err := exec.LookPath("certutil")
+	if runtime.GOOS != "linux" || err != nil {
+		return false, nil
+	}
+	folder := filepath.Join(home, ".pki", "nssdb")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return false, fmt.Errorf("the browser's authorities: %w", err)
+	}
+	for _, args := range [][]string{
+		{"-N", "--empty-password"},
+		{"-A", "-n", "unwire", "-t", "C,,", "-i", caFile},
+	} {
+		args = append([]string{"-d", "sql:" + folder}, args...)
+		if out, err := exec.CommandContext(ctx, certutil, args...).CombinedOutput(); err != nil {
+			return false, fmt.Errorf("the browser's authorities: certutil: %w: %.200s", err, strings.TrimSpace(string(out)))
+		}
+	}
+	return true, nil
+}
+
+// Close removes the profile.
+func (b *Browser) Close() error {
+	end := time.Now().Add(removeTime)
+	for {
+		err := os.RemoveAll(b.profile)
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(removePause)
+	}
+}

@@ -1,0 +1,172 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
+
+	"unwire/captures"
+	"unwire/captures/need"
+	"unwire/captures/store"
+	"unwire/mitm"
+	"unwire/mitm/ca"
+)
+
+const page = `<!doctype html><link rel=icon href=data:,><title>test</title><script>
+(async () => {
+  const data = await (await fetch('/data', {method: 'POST', body: 'up'})).text()
+  const ws = new WebSocket(location.origin.replace('http', 'ws') + '/ws')
+  ws.onopen = () => ws.send(data)
+  ws.onmessage = async (m) => { await fetch('/done?' + m.data); ws.close() }
+})()
+</script>`
+
+// TestRecorded has a page, a fetch and a WebSocket of Chromium recorded, and nothing else.
+func TestRecorded(t *testing.T) {
+	need.Program(t, "chromium", "chromium", "--version")
+	need.Program(t, "certutil", "libnss3-tools")
+	for name, byHash := range map[string]bool{"database": false, "hash": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record(t, byHash)
+		})
+	}
+}
+
+func record(t *testing.T, byHash bool) {
+	done := make(chan string, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Alt-Svc", `h3=":443"`)
+		_, _ = io.WriteString(w, page)
+	})
+	mux.HandleFunc("POST /data", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+		_, _ = io.WriteString(w, "-down")
+	})
+	mux.Handle("/ws", websocket.Handler(func(ws *websocket.Conn) { _, _ = io.Copy(ws, ws) }))
+	mux.HandleFunc("/done", func(_ http.ResponseWriter, r *http.Request) { done <- r.URL.RawQuery })
+	origin := httptest.NewUnstartedServer(mux)
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+
+	// The proxy.
+	dir := t.TempDir()
+	authority, err := ca.Load(filepath.Join(dir, "ca"))
+	check(t, err)
+	file := filepath.Join(dir, "a.uwc")
+	st, err := store.Create(file, store.Options{})
+	check(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(origin.Certificate())
+	proxy, err := mitm.New(mitm.Options{CA: authority, Store: st, UpstreamRoots: roots})
+	check(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	go func() { _ = proxy.Serve(ln) }()
+
+	// The browser.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	b, err := Prepare(ctx, Options{URL: origin.URL + "/", ProxyAddr: ln.Addr().String(), CAFile: authority.CertFile, SPKI: authority.SPKI(), Args: []string{"--headless=new", "--disable-gpu"}})
+	check(t, err)
+	if byHash {
+		check(t, os.RemoveAll(filepath.Join(b.profile, ".pki")))
+		b.Argv = slices.Insert(b.Argv, 1, "--ignore-certificate-errors-spki-list="+authority.SPKI())
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, b.Argv[0], b.Argv[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = b.Env, &out, &out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	check(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case got := <-done:
+		if got != "up-down" {
+			t.Errorf("the page got %q", got)
+		}
+	case err := <-ended:
+		t.Fatalf("the browser ended: %v\n%s", err, out.String())
+	case <-ctx.Done():
+		t.Fatalf("the page did not load\n%s", list(t, st))
+	}
+	time.Sleep(2 * time.Second) // in which it would make traffic of its own
+	check(t, cmd.Process.Signal(syscall.SIGTERM))
+	<-ended
+	check(t, b.Close())
+	if _, err := os.Stat(b.profile); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the profile: %v", err)
+	}
+	check(t, proxy.Shutdown(ctx))
+	got := list(t, st)
+	check(t, st.Close())
+	host := strings.TrimPrefix(origin.URL, "https://")
+	for _, want := range []string{"GET https://" + host + "/ 200", "POST https://" + host + "/data 200", "GET https://" + host + "/done?up-down 200"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not recorded: %q", want, got)
+		}
+	}
+	if !slices.ContainsFunc(got, func(s string) bool { return strings.HasSuffix(s, host+"/ws 101") }) {
+		t.Errorf("no WebSocket: %q", got)
+	}
+	for _, line := range got {
+		if !strings.Contains(line, host) {
+			t.Errorf("the browser's own: %s", line)
+		}
+	}
+}
+
+func list(t *testing.T, st *store.Store) []string {
+	t.Helper()
+	check(t, st.Flush(t.Context()))
+	var lines []string
+	for ex, err := range st.Exchanges(t.Context()) {
+		check(t, err)
+		lines = append(lines, line(ex))
+	}
+	return lines
+}
+
+func line(ex *captures.Exchange) string {
+	u, err := url.Parse(ex.URL)
+	if err != nil {
+		return ex.URL
+	}
+	return fmt.Sprintf("%s %s %d", ex.Method, u, ex.Status)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMissing says what to install.
+func TestMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Prepare(t.Context(), Options{}); err == nil || !strings.Contains(err.Error(), "apt install chromium") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,104 @@
+package mitm
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// processorTime is what this process has used, with client, server and proxies.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkUnaryH1 measures small calls over HTTP/1, 8 at once on as many connections:
+// straight, through the least that ends TLS on both sides, recorded, and through the
+// proxy without a recorder. They take turns within one run. It reports the processor
+// time of each, and how much more recording takes than the least; "net" is without what
+// client and server take themselves.
+func BenchmarkUnaryH1(b *testing.B) {
+	const atOnce, calls = 8, 800
+	body := strings.Repeat("x", 100)
+	benchH1(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }), calls, "us/call", func(c *http.Client, base string) {
+		var left atomic.Int64
+		left.Store(calls)
+		var wg sync.WaitGroup
+		for range atOnce {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 {
+					res, err := c.Post(base, "application/proto", strings.NewReader(body))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// BenchmarkBodyH1 measures 16 MB down over HTTP/1.
+func BenchmarkBodyH1(b *testing.B) {
+	const size = 16
+	benchH1(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.CopyN(w, repeat(make([]byte, 1<<20)), size<<20)
+	}), size, "us/MB", func(c *http.Client, base string) {
+		res, err := c.Get(base)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer res.Body.Close()
+		if n, err := io.Copy(io.Discard, res.Body); n != size<<20 || err != nil {
+			b.Fatal(n, err)
+		}
+	})
+}
+
+func benchH1(b *testing.B, h http.Handler, each float64, unit string, round func(c *http.Client, base string)) {
+	s := newTLSOrigin(b, false, h)
+	recording := newTestProxy(b, []*httptest.Server{s}, nil)
+	unrecorded := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Store = brokenRecorder{} })
+	relay := newClient(b, false, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH1)}))
+	paths := []*benchPath{
+		{name: "direct", client: direct(b, s, false)},
+		{name: "tls-relay", client: relay},
+		{name: "recorded", client: recording.client(false)},
+		{name: "unrecorded", client: unrecorded.client(false)},
+	}
+	for _, p := range paths {
+		p.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
+		round(p.client, s.URL)
+	}
+	n := 0.0
+	for b.Loop() {
+		for _, p := range paths {
+			start := processorTime()
+			round(p.client, s.URL)
+			p.took += processorTime() - start
+		}
+		n += each
+	}
+	for _, p := range paths {
+		b.ReportMetric(float64(p.took.Microseconds())/n, p.name+"-"+unit)
+	}
+	ratio := func(i int) float64 { return paths[i].took.Seconds() / paths[1].took.Seconds() }
+	net := func(i int) float64 {
+		return (paths[i].took - paths[0].took).Seconds() / (paths[1].took - paths[0].took).Seconds()
+	}
+	b.ReportMetric(ratio(2), "recorded/tls-relay")
+	b.ReportMetric(ratio(3), "unrecorded/tls-relay")
+	b.ReportMetric(net(2), "recorded/tls-relay-net")
+	b.ReportMetric(net(3), "unrecorded/tls-relay-net")
+}
