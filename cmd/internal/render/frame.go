@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
@@ -43,7 +44,13 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 		notes = o.Notes
 	}
 	Notes(out, w, notes, "    ")
+
+	binary := at.Transport != captures.HTTP && f.Tree == nil && len(f.Data) > 0 && !decode.IsText(f.Data)
 	switch {
+	case f.Close != nil:
+		fmt.Fprintf(w, "    %s\n", term.Clean(f.Close.String()))
+	case binary:
+		hexOfBytes(out, w, f.Data, o.All)
 	case o.Hex:
 		_ = hexFrame(out, w, f, view, o.All)
 	case f.Tree != nil:
@@ -66,6 +73,12 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 // frameFacts is the first line of a frame: time, size, compression, flags and type.
 func frameFacts(f *decode.Frame, view decode.View) string {
 	facts := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
+	if f.Opcode != 0 {
+		facts = append(facts, decode.OpcodeName(f.Opcode))
+	}
+	if f.Opcode&captures.OpCompressed != 0 {
+		facts = append(facts, "compressed on the wire")
+	}
 	if f.Encoding != "" {
 		facts = append(facts, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
 	}

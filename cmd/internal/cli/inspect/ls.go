@@ -35,14 +35,15 @@ func ls(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	defer capture.Close()
 	list, err := capture.List(ctx)
 	lines := make([]*contract.Exchange, len(list.Exchanges))
+	related, relatedErr := capture.Related(ctx)
 	for i := range lines {
-		lines[i] = contract.NewExchange(&list.Exchanges[i])
+		lines[i] = contract.NewExchange(&list.Exchanges[i], related[list.Exchanges[i].ID])
 	}
-	err = cmp.Or(err, capture.AddNotes(ctx, lines))
+	notesErr := capture.AddNotes(ctx, lines)
 	if outErr := printList(a, lines, asJSON); outErr != nil {
 		return outErr
 	}
-	return err
+	return cmp.Or(err, relatedErr, notesErr)
 }
 
 func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +66,7 @@ as the one stream that it is, with what was missing, repeated or out of order
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down/1.2")
@@ -85,7 +87,7 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if o.hex && o.json || o.all && !o.hex {
 		return app.Usagef("--hex is for people, not --json, and --all goes with it")
 	}
-	chosen, err := parseShowAs(o)
+	splitting, chosen, err := parseShowAs(o)
 	if err != nil {
 		return err
 	}
@@ -98,10 +100,14 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		return err
 	}
 	defer capture.Close()
+	capture.Splitting = splitting
 	at, readErr := capture.Resolve(ctx, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
 		return readErr
+	}
+	if err := app.CheckSplitting(ex, splitting); err != nil {
+		return err
 	}
 
 	frames := ex.Frames
@@ -123,29 +129,40 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if o.explain != "" {
 		return explainFrames(a, ex, frames, v, o)
 	}
-	if err := printFrames(a, at, frames, v, notes, o, addr.Frame < 0); err != nil {
+	if o.json {
+		err = printFrames(a, at, frames, v, notes)
+	} else {
+		err = writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
+	}
+	if err != nil {
 		return err
 	}
 	return undecoded(a, ex, readErr)
 }
 
-// printFrames prints frames with the notes about them, and whole says that they are those of
-// an exchange, whose head stands before them.
-func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, o showFlags, whole bool) error {
-	if o.json {
-		for i := range frames {
-			f := &frames[i]
-			line := contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)
-			line.Notes = notes.Of(f)
-			if err := a.Print(line); err != nil {
-				return err
-			}
+// printFrames prints frames of an exchange as JSON, with the notes about them.
+func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes) error {
+	for i := range frames {
+		f := &frames[i]
+		line := contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)
+		line.Notes = notes.Of(f)
+		if err := a.Print(line); err != nil {
+			return err
 		}
-		return nil
 	}
+	return nil
+}
+
+// writeFrames writes frames of an exchange for people with the notes about them, behind its
+// head if that is wanted.
+func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, head bool, o showFlags) error {
 	w := bufio.NewWriter(a.Out)
-	if whole {
-		render.ExchangeHead(a.Out, w, at, notes.Whole())
+	if head {
+		relations, err := capture.Relations(ctx, at.ID)
+		if err != nil {
+			return err
+		}
+		render.ExchangeHead(a.Out, w, at, relations, notes.Whole())
 	}
 	options := o.frameOptions()
 	for i := range frames {
@@ -159,16 +176,17 @@ func (o showFlags) frameOptions() render.FrameOptions {
 	return render.FrameOptions{Hex: o.hex, All: o.all}
 }
 
-// parseShowAs reads --as, where bytes as a whole are what the protocol says.
-func parseShowAs(o showFlags) ([]query.Choice, error) {
+// parseShowAs reads --as, where bytes as a whole are what the protocol says, unless that
+// is none of HTTP.
+func parseShowAs(o showFlags) (decode.Splitting, []query.Choice, error) {
 	whole, list, err := parseChosenAll(o.as)
-	if whole != "" {
-		return nil, app.Usagef("--as is a field and its type here, as in 1.2:string, not %q", whole)
+	if whole != "" && !slices.Contains(decode.Splittings(), whole) {
+		return "", nil, app.Usagef("--as is a field and its type here, as in 1.2:string, or how a connection without HTTP divides into messages (%s), not %q", strings.Join(decode.Splittings(), ", "), whole)
 	}
 	if err == nil && o.once && len(list) == 0 {
 		err = app.Usagef("--once goes with --as")
 	}
-	return list, err
+	return decode.Splitting(whole), list, err
 }
 
 // explainFrames says why a field of frames is read as it is.
