@@ -18,6 +18,8 @@ var (
 	ErrReadOnly    = errors.New("opened for reading only")
 	ErrClosed      = errors.New("closed")
 	ErrGone        = errors.New("deleted or moved while recording")
+	ErrTooLarge    = errors.New("too large")
+	ErrFull        = errors.New("full")
 )
 
 // Damaged is an ErrDamaged with the place and the reason.

@@ -9,6 +9,7 @@ const (
 	Changed                    // its connection or trailers are known
 	Received                   // a chunk
 	Ended                      // nothing more will come
+	Added                      // a note, a reading or a definition
 )
 
 // String returns the kind in lower case.
@@ -22,6 +23,8 @@ func (k EventKind) String() string {
 		return "changed"
 	case Received:
 		return "chunk"
+	case Added:
+		return "added"
 	default:
 		return "ended"
 	}
@@ -29,12 +32,23 @@ func (k EventKind) String() string {
 
 // An Event is one thing that was recorded.
 //
-// Shape: Exchange is set unless Kind is Received, Chunk only then. An exchange
-// is given as it is now, which may be later than the event: the Began of one
+// Shape: Exchange is set unless Kind is Received or Added, Chunk only if it is Received.
+// An exchange is given as it is now, which may be later than the event: the Began of one
 // that has ended meanwhile shows its outcome already.
 type Event struct {
 	Kind     EventKind
 	Exchange *Exchange
 	Chunk    Chunk
 	N        int64 // its number in the capture; numbers grow, with gaps
+
+	// Addition is set if Kind is Added.
+	Addition Addition
+}
+
+// An Addition is what users add to a capture: one of the three is set. An empty value, an
+// empty type or a definition that is not active takes back an earlier one.
+type Addition struct {
+	Note       *Note
+	Reading    *Reading
+	Definition *Definition // in an Event without its data
 }

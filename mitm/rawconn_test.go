@@ -128,13 +128,11 @@ func greetAndEcho(greeting string) func(net.Conn) {
 
 // A rawCase is a conversation without HTTP.
 type rawCase struct {
-	serve   func(net.Conn)
-	offer   []string // of the client, in TLS
-	serves  []string // of the server
-	talk    func(conn net.Conn) string
-	up      string
-	down    string
-	outcome captures.Outcome // "": complete
+	serve    func(net.Conn)
+	offer    []string // of the client, in TLS
+	serves   []string // of the server
+	talk     func(conn net.Conn) string
+	up, down string
 }
 
 // exchangeWords writes words, half-closes, and returns what comes back.

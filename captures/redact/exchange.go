@@ -6,29 +6,33 @@ import "unwire/captures"
 // begin in of the other.
 const maxAhead = 16 << 20
 
+// opcodeKind are the bits of an opcode without flags: none is set where a message goes on.
+const opcodeKind captures.Opcode = 0x0f
+
 // An ExchangeFilter takes the secrets out of the chunks of an exchange that was
 // recorded before, and returns them in their order.
 type ExchangeFilter struct {
 	bodies [2]*BodyFilter // nil: nothing is taken out
+	edits  [2][]Edit
+	at     [2]int64 // position in each direction of the next chunk that goes in
+	seq    int64    // of the next chunk that goes in
+	next   int64    // of the next that comes out
+	ahead  map[int64]*captures.Chunk
+	bytes  int64 // of ahead
 
-	// messages says that the chunks are those of a WebSocket, which may be empty.
+	// messages says that the chunks are messages, which may be empty.
 	messages bool
-
-	edits [2][]Edit
-	at    [2]int64 // position in each direction of the next chunk that goes in
-	seq   int64    // of the next chunk that goes in
-	next  int64    // of the next that comes out
-	ahead map[int64]*captures.Chunk
-	bytes int64 // of ahead
 }
 
 // NewExchangeFilter returns the filter for an exchange, which makes the edits in its
 // directions first; with a nil Redactor it changes nothing else.
 func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *ExchangeFilter {
-	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk)}
-	if p.messages = ex.Transport == captures.WebSocket; r != nil && p.messages {
+	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk), messages: ex.Transport == captures.WebSocket}
+	switch {
+	case r == nil:
+	case p.messages:
 		p.bodies = [2]*BodyFilter{NewMessageFilter(r), NewMessageFilter(r)}
-	} else if r != nil {
+	default:
 		p.bodies = [2]*BodyFilter{NewBodyFilter(r, ex.RequestHeaders), NewBodyFilter(r, ex.ResponseHeaders)}
 		if to := ex.ChangedProtocol(); to != "" {
 			p.bodies[captures.Up].ChangeProtocol(captures.Up, to)
@@ -47,12 +51,11 @@ func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*cap
 	op := c.Opcode
 	for more := len(data) > 0 || p.messages; more; {
 		n := min(len(data), maxChunk)
-		part := &captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: p.seq, T: c.T, Opcode: op, Data: data[:n]}
+		part := &captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: p.seq, T: c.T, Data: data[:n], Opcode: op}
 		p.seq++
 		data = data[n:]
 		if more = len(data) > 0; more {
-			part.Opcode &^= captures.OpFinal
-			op &= captures.OpFinal // the rest continues the message
+			part.Opcode, op = op&^captures.OpFinal, op&^opcodeKind
 		}
 		if b == nil {
 			p.addAhead(part)

@@ -179,10 +179,13 @@ const eventsOfExchange = 8
 
 // follow adds an event to what one loop was given.
 func (m *meter) follow(used *usage, e *captures.Event) error {
-	if e.Exchange == nil {
-		used.bodies += int64(len(e.Chunk.Data))
-	} else {
+	switch {
+	case e.Exchange != nil:
 		used.heads += int64(headSize(e.Exchange)) / eventsOfExchange
+	case e.Addition.Note != nil:
+		used.heads += int64(len(e.Addition.Note.Value))
+	default:
+		used.bodies += int64(len(e.Chunk.Data))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/ring"
 )
 
 // SeriesOptions says when a Series goes on in another file. The zero value is never.
@@ -20,6 +21,11 @@ type SeriesOptions struct {
 	MaxBytes int64
 
 	MaxAge time.Duration // after its first exchange; 0: none
+
+	// MaxTotal makes the series a ring of the newest traffic: all files together take no
+	// more than this, in bytes, and the oldest are removed. It limits MaxBytes and MaxBody
+	// to a sixteenth of it. 0: nothing is removed. It is MinTotal or more.
+	MaxTotal int64
 
 	Rotated func(path string) // nil, or told of each further file
 }
@@ -45,20 +51,35 @@ type Series struct {
 	closing sync.WaitGroup
 	errs    []error
 	files   []string
-	failed  error // why there is no next file
+	closed  map[string]bool // of files
+	failed  error           // why there is no next file
+
+	// stopRing ends the removal of old files, which ringEnded waits for.
+	stop      sync.Once
+	rotated   chan struct{} // there is a new file
+	stopRing  chan struct{}
+	ringEnded sync.WaitGroup
 }
 
 // CreateSeries begins a series at path, as Create does.
 func CreateSeries(path string, o SeriesOptions) (*Series, error) {
+	if err := o.beginRing(); err != nil {
+		return nil, err
+	}
 	current, err := Create(path, o.Options)
 	if err != nil {
 		return nil, err
 	}
 	ext := filepath.Ext(path)
-	return &Series{
+	s := &Series{
 		o: o, base: strings.TrimSuffix(path, ext), ext: ext, n: 1,
 		current: current, old: make(map[*Store]bool), files: []string{path},
-	}, nil
+		closed: make(map[string]bool), stopRing: make(chan struct{}), rotated: make(chan struct{}, 1),
+	}
+	if o.MaxTotal > 0 {
+		s.ringEnded.Go(func() { ring.Keep(ringFiles{s}, o.MaxTotal, s.rotated, s.stopRing) })
+	}
+	return s, nil
 }
 
 // Begin is Store.Begin in the current file, or in the next where it is time
@@ -91,7 +112,7 @@ func (s *Series) Current() *Store {
 	return s.current
 }
 
-// Files are the paths of all files so far.
+// Files are the paths of all files so far, without those that a ring has removed.
 func (s *Series) Files() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,6 +151,10 @@ func (s *Series) rotate() error {
 		defer s.closing.Done()
 		s.closeOld(last)
 	})
+	select {
+	case s.rotated <- struct{}{}:
+	default: // it is told already, or this is no ring
+	}
 	if s.o.Rotated != nil {
 		s.o.Rotated(path)
 	}
@@ -159,12 +184,15 @@ func (s *Series) closeOld(st *Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errs = append(s.errs, err)
+	s.closed[st.Path] = true
 }
 
 // Close ends what is running, as Store.Close does, and closes all files.
 //
 // Errors: those that stopped the recording of any of them.
 func (s *Series) Close() error {
+	s.stop.Do(func() { close(s.stopRing) })
+	s.ringEnded.Wait()
 	s.mu.Lock()
 	var open []*Store
 	for st := range s.old {
@@ -176,6 +204,9 @@ func (s *Series) Close() error {
 	}
 	err := s.current.Close()
 	s.closing.Wait()
+	if s.o.MaxTotal > 0 {
+		ring.Trim(ringFiles{s}, s.o.MaxTotal, s.o.MaxTotal)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(append(s.errs, err)...)

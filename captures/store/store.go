@@ -14,7 +14,9 @@
 // as it comes.
 //
 // Derived values are stored with the capture: summaries of exchanges for a listing,
-// the readings of fields that a user chose, and values of any kind under a name.
+// and values of any kind under a name. So are notes, the readings of fields that a user
+// chose, and definitions, also while another process records it (packages additions and
+// control).
 // Nothing here decodes messages; those who derive a value hand it over. The commands
 // that record or import write with this package, and package query reads.
 package store
@@ -35,6 +37,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/profile"
 	"unwire/captures/redact"
+	"unwire/captures/store/internal/control"
 	"unwire/captures/store/internal/database"
 	"unwire/captures/store/internal/filelock"
 	"unwire/captures/store/internal/payload"
@@ -117,12 +120,16 @@ type Store struct {
 	damage  error   // what is wrong with a file of which only a part is there
 	writer  *writer // nil when opened for reading
 	lock    *filelock.Lock
+	control *control.Server // of what others add meanwhile; nil for none
 	holdFor time.Duration
 	maxBody int64 // 0: no limit
 	closing func(*Store)
 
 	// unsearched, if set, is called from recordings.
 	unsearched func(captures.Exchange, []redact.Unsearched)
+
+	// copied are the exchanges that CopyExchange has copied, in ascending order.
+	copied []int64
 
 	mu     sync.Mutex
 	nextID int64
@@ -138,13 +145,19 @@ type Store struct {
 // earlier recorder died are marked Incomplete; an older format is migrated.
 //
 // While it records, SQLite's write-ahead log (path-wal, path-shm) and a lock
-// file (path-lock) stand beside the capture. Close folds them into one file,
+// file (path-lock) stand beside the capture, and a file that says where others may send
+// notes, readings and definitions (path-control). Close folds them into one file,
 // unless another process is reading it at that moment.
 //
 // Errors: ErrInUse if another recorder has it; ErrNotCapture, ErrNewerFormat
 // or ErrDamaged if what is there cannot be appended to.
 func Create(path string, o Options) (*Store, error) {
-	return create(path, o, tuning{})
+	s, err := create(path, o, tuning{})
+	if err == nil {
+		// Where there is no socket to be had, others can add notes afterwards only.
+		s.control, _ = control.Listen(path, controlled{s})
+	}
+	return s, err
 }
 
 func create(path string, o Options, t tuning) (*Store, error) {
@@ -415,6 +428,10 @@ func (s *Store) Close() error {
 // release closes whatever of the store is open, the lock last.
 func (s *Store) release() error {
 	var errs []error
+	if s.control != nil {
+		// What was asked for can still be written.
+		errs = append(errs, s.control.Close())
+	}
 	if s.read != nil {
 		errs = append(errs, s.read.Close())
 	}

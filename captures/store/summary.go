@@ -3,18 +3,15 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"iter"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/store/internal/filelock"
 	"unwire/captures/store/internal/schema"
 )
 
@@ -273,16 +270,4 @@ func (s *Store) putBeside(ctx context.Context, fn func(tx *sql.Tx) error) error 
 		return captures.ErrOlderFormat
 	}
 	return s.writeBeside(ctx, fn)
-}
-
-// idle refuses a file that somebody records to.
-func idle(path string) error {
-	if _, err := os.Lstat(path + "-lock"); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	lock, err := filelock.Take(path + "-lock")
-	if err != nil {
-		return err
-	}
-	return lock.Release()
 }

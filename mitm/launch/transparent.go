@@ -38,7 +38,8 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // in a network namespace of its own, in which the kernel hands every TCP
 // connection to n.Serve, whatever its address. Datagrams are carried to where
 // they were meant to go and back, DNS with them, except those to port 443: a
-// client that is refused HTTP/3 there falls back to TCP. Anything else (ICMP,
+// client that is refused HTTP/3 there falls back to TCP, as with Options.QUIC on any
+// port. Anything else (ICMP,
 // SCTP) is refused with an ICMP error. A loopback address stays in the
 // namespace where something listens there, and is the host's otherwise.
 //

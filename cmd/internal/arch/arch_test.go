@@ -40,6 +40,14 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
 	},
+	"captures/store/internal/additions": {
+		imports: []string{"captures", "captures/store/internal/payload"},
+		why:     "what is added is of the record model, and definitions are payloads",
+	},
+	"captures/store/internal/control": {
+		imports: []string{"captures", "captures/store/internal/additions"},
+		why:     "an addition is checked before the writer is asked to store it",
+	},
 	"captures/store/internal/database": {
 		imports: []string{"captures", "captures/store/internal/schema"},
 		why:     "a file is opened with the checks of its format, and errors are those of captures",
@@ -47,6 +55,7 @@ var table = map[string]row{
 	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
 	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
 	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
+	"captures/store/internal/ring":     {why: "when files are removed is decided by their size, whatever they hold"},
 	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
 	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
 	"captures/profile":                 {why: "what is known of a service is data, which every layer can be handed"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -30,19 +31,29 @@ func PinningHint(failure string) string {
 	return pinningHint
 }
 
-// ExchangeHead writes what is known of an exchange besides its frames.
-func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
-	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(at.Method+" "+at.URL)))
+// ExchangeHead writes what is known of an exchange besides its frames, with the notes about
+// it as a whole.
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote) {
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
 	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
 	if at.Codec != "" {
 		fmt.Fprintf(w, " (%s)", term.Clean(at.Codec))
 	}
-	fmt.Fprintf(w, " · HTTP/%s · status %d", term.Clean(at.HTTP), at.Status)
+	if at.HTTP != "" || at.Transport == captures.HTTP {
+		fmt.Fprintf(w, " · HTTP/%s", term.Clean(at.HTTP))
+	}
+	if at.Transport == captures.HTTP {
+		fmt.Fprintf(w, " · status %d", at.Status)
+	}
 	if at.Code != "" {
 		fmt.Fprintf(w, " · %s", term.Clean(at.Code))
 	}
 	fmt.Fprintf(w, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
-	fmt.Fprintf(w, "%s · %s → %s", at.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(at.Client), term.Clean(at.Server))
+	fmt.Fprint(w, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
+	if text := programText(at.Process); text != "" {
+		fmt.Fprintf(w, " · by %s", term.Clean(text))
+	}
+	fmt.Fprintf(w, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
 	if at.TLS.Version != "" {
 		fmt.Fprintf(w, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
 	}
@@ -55,20 +66,13 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.TLS.Proxy != "" {
 		fmt.Fprintf(w, " · through %s", term.Clean(at.TLS.Proxy))
 	}
-	if text := programText(at.Process); text != "" {
-		fmt.Fprintf(w, " · by %s", term.Clean(text))
-	}
 	fmt.Fprintln(w)
 
-	if at.Error != "" {
-		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
+	for _, r := range contract.NewRelations(relations) {
+		fmt.Fprintf(w, "%s\n", relationText(at.ID, r))
 	}
-	if hint := PinningHint(at.Error); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
-	}
-	if at.Message != "" {
-		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
-	}
+	failure(out, w, at)
+	Notes(out, w, notes, "")
 	Headers(out, w, "↑", "", at.RequestHeaders)
 	Headers(out, w, "↑", "trailer ", at.RequestTrailers)
 	Headers(out, w, "↓", "", at.ResponseHeaders)
@@ -81,6 +85,19 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends))))
 	case at.Head != 0:
 		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", at.Head)))
+	}
+}
+
+// failure writes why an exchange failed.
+func failure(out *term.Output, w io.Writer, at conversation.Resolved) {
+	if at.Error != "" {
+		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
+	}
+	if hint := PinningHint(at.Error); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", hint)
+	}
+	if at.Message != "" {
+		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
 	}
 }
 
@@ -105,8 +122,12 @@ func programText(p captures.Process) string {
 
 // ExchangeBegan writes the head of an exchange that is being recorded.
 func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call decode.Call) {
-	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(ex.Method+" "+ex.URL)))
-	fmt.Fprintf(w, "exchange %d · %s · HTTP/%s\n", ex.ID, call.Protocol, term.Clean(ex.HTTP))
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(ex.Method+" "+ex.URL))))
+	fmt.Fprintf(w, "exchange %d · %s", ex.ID, call.Protocol)
+	if ex.HTTP != "" || ex.Transport == captures.HTTP {
+		fmt.Fprintf(w, " · HTTP/%s", term.Clean(ex.HTTP))
+	}
+	fmt.Fprintln(w)
 	Headers(out, w, "↑", "", ex.RequestHeaders)
 }
 

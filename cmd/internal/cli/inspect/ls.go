@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -9,7 +10,6 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
-	"unwire/decode/conversation"
 )
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -34,17 +34,19 @@ func ls(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	}
 	defer capture.Close()
 	list, err := capture.List(ctx)
-	if outErr := printList(a, list, asJSON); outErr != nil {
+	lines := make([]*contract.Exchange, len(list.Exchanges))
+	related, relatedErr := capture.Related(ctx)
+	for i := range lines {
+		lines[i] = contract.NewExchange(&list.Exchanges[i], related[list.Exchanges[i].ID])
+	}
+	notesErr := capture.AddNotes(ctx, lines)
+	if outErr := printList(a, lines, asJSON); outErr != nil {
 		return outErr
 	}
-	return err
+	return cmp.Or(err, relatedErr, notesErr)
 }
 
-func printList(a *app.App, list *conversation.List, asJSON bool) error {
-	lines := make([]*contract.Exchange, len(list.Exchanges))
-	for i := range lines {
-		lines[i] = contract.NewExchange(&list.Exchanges[i])
-	}
+func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 	if asJSON {
 		w := bufio.NewWriterSize(a.Out, 64<<10)
 		e := contract.NewEncoder(w)

@@ -38,28 +38,13 @@ type CaptureFlags struct {
 	clientCerts, clientKeys          []string
 	packets                          string
 	only, skip, also                 []string
-	maxBody, rotate, keylog          string
+	maxBody, rotate, maxSize, keylog string
 	browser                          string
 
 	Unsearched *UnsearchedLog
 }
 
-const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
-  unwire capture -o cli.uwc --listen 127.0.0.1:8080
-  unwire capture -o cli.uwc --transparent -- ./static-binary
-  unwire capture -o page.uwc --browser https://www.example.com/
-  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
-  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
-  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
-  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
-  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
-
-func captureCommand(a *app.App) *cobra.Command {
-	var f CaptureFlags
-	cmd := &cobra.Command{
-		Use:   "capture [-o F.uwc] [-- CMD ARGS…]",
-		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
-		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
+const captureLong = `capture starts a recording proxy on loopback. With CMD it runs that command with
 its traffic captured (proxy variables, CA variables and a Node hook are set for
 it) and exits with its status; without, it runs until it is interrupted. The
 proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
@@ -95,7 +80,10 @@ speak HTTP/1.1 or HTTP/2 to it, in clear or in TLS, on the same port.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given. What cannot be searched for them, such as
-payloads of WebSockets, is recorded as it is, and capture says so.
+bodies with an unknown encoding, is recorded as it is, and capture says so.
+
+WebSockets are recorded as messages. What is not HTTP, in TLS or in clear, passes as it
+is and is recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
 The proxy is for the user who runs capture (Linux): a connection of another user, root
 too, is refused unless CMD has started its program. --share admits everybody on this
@@ -105,8 +93,30 @@ What --only and --skip leave out as a host passes undecrypted. A pattern with a
 path (host/path*) chooses among the requests of a host, which has to be decrypted
 for that; what it leaves out passes unrecorded. A * spans dots and slashes.
 
+--max-size keeps a ring: the capture goes on in NAME-2.uwc and so on, each a sixteenth of
+the size, and the oldest files are removed. A file with an exchange that still runs stays
+while others can go; of a body, at most a sixteenth of the size is stored for each
+direction, unless --max-body is less.
+
 If recording has to stop (the disk is full, the file was deleted), that is said at
-once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
+once, the traffic goes on unrecorded, and the exit status is 3 in the end.`
+
+const captureExamples = `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o page.uwc --browser https://www.example.com/
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --upstream-proxy socks5h://127.0.0.1:1080 -- node client.mjs
+  unwire capture -o cli.uwc --client-cert '*.corp.example=me.pem' --client-key '*.corp.example=me-key.pem'
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`
+
+func captureCommand(a *app.App) *cobra.Command {
+	var f CaptureFlags
+	cmd := &cobra.Command{
+		Use:     "capture [-o F.uwc] [-- CMD ARGS…]",
+		Short:   "Record traffic through a proxy; with CMD, run it with its traffic captured",
+		Long:    captureLong,
 		Example: captureExamples,
 		RunE:    func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
 	}
@@ -142,6 +152,7 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
 	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
 	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
+	flags.StringVar(&f.maxSize, "max-size", "", "keep the newest traffic only, in at most this much on disk, such as 500MB")
 	flags.StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
 }
 
@@ -318,6 +329,11 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.Serie
 			return o, app.Usagef("--max-body: %v", err)
 		}
 	}
+	if f.maxSize != "" {
+		if o.MaxTotal, err = parseMaxSize(f.maxSize, f.Out); err != nil {
+			return o, err
+		}
+	}
 	if f.rotate != "" {
 		if o.MaxBytes, o.MaxAge, err = app.ParseRotate(f.rotate); err != nil {
 			return o, app.Usagef("--rotate: %v", err)
@@ -436,13 +452,13 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, r
 	}
 	if f.json {
 		return n, a.Print(&contract.Ended{
-			Event: "ended", File: f.Out, Exchanges: n, Incomplete: unfinished, Files: files,
+			Event: "ended", File: files[0], Exchanges: n, Incomplete: unfinished, Files: files,
 			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
 		})
 	}
 	where := f.Out
 	if len(files) > 1 {
-		where = fmt.Sprintf("%d files, %s to %s", len(files), f.Out, files[len(files)-1])
+		where = fmt.Sprintf("%d files, %s to %s", len(files), files[0], files[len(files)-1])
 	}
 	a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(n, "exchange"), where, unfinished, remark)
 	if text := f.Unsearched.summary(); text != "" {

@@ -187,6 +187,7 @@ func checkPassive(f CaptureFlags, argv []string) error {
 		{"--only", len(f.only) > 0},
 		{"--skip", len(f.skip) > 0},
 		{"--rotate", f.rotate != ""},
+		{"--max-size", f.maxSize != ""},
 		{"--upstream-ca", f.UpstreamCA != ""},
 		{"--upstream-proxy", f.UpstreamProxy != ""},
 		{"--client-cert", len(f.clientCerts)+len(f.clientKeys) > 0},

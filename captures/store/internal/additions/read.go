@@ -1,0 +1,242 @@
+package additions
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/store/internal/payload"
+)
+
+// A Query is the text of a query of one table, with its arguments, and what is made of a
+// row.
+type Query struct {
+	Text string
+	Args []any
+
+	// Row is called with the values of each row. Limits on what is read: one value more
+	// than the table may have is damage.
+	Row func(values []any) error
+}
+
+const noteColumns = `t.n, t.exchange, t.dir, t.frame, t.path, t.kind, t.value, t.changed_ns, e.id
+	FROM notes t LEFT JOIN exchanges e ON e.id = t.exchange`
+
+// Notes queries the notes of an exchange, or of all for 0.
+func Notes(exchange int64, give func(captures.Note)) Query {
+	rows := 0
+	return Query{
+		Text: `SELECT ` + noteColumns + ` WHERE (t.exchange = ?1 OR ?1 = 0) ORDER BY t.exchange, t.dir, t.frame, t.path, t.kind LIMIT ?2`,
+		Args: []any{exchange, maxNotes + 1},
+		Row: func(values []any) error {
+			if rows++; rows > maxNotes {
+				return captures.Damaged("more than %d notes", maxNotes)
+			}
+			r := row{values: values}
+			_, note := r.note()
+			if r.err == nil && note.Value != "" {
+				give(note)
+			}
+			return r.err
+		},
+	}
+}
+
+// Readings queries the readings of a method, or of all for "".
+func Readings(method string, give func(captures.Reading)) Query {
+	rows := 0
+	return Query{
+		Text: `SELECT n, method, dir, path, type FROM readings WHERE (method = ?1 OR ?1 = '') ORDER BY method, dir, path LIMIT ?2`,
+		Args: []any{method, maxReadings + 1},
+		Row: func(values []any) error {
+			if rows++; rows > maxReadings {
+				return captures.Damaged("more than %d readings", maxReadings)
+			}
+			r := row{values: values}
+			_, reading := r.reading()
+			if r.err == nil && reading.Type != "" {
+				give(reading)
+			}
+			return r.err
+		},
+	}
+}
+
+// ReadingsBefore is Readings for formats 1 and 2, which have them in meta under names of
+// four parts.
+func ReadingsBefore(method string, give func(captures.Reading)) Query {
+	return Query{
+		Text: `SELECT name, value FROM meta WHERE name >= 'reading' || char(31) AND name < 'reading ' ORDER BY name LIMIT ?`,
+		Args: []any{maxReadings},
+		Row: func(values []any) error {
+			r := row{values: values}
+			parts, value := strings.Split(r.text(), "\x1f"), r.bytes()
+			if r.err != nil || len(parts) != 4 || parts[2] != captures.Up.String() && parts[2] != captures.Down.String() || len(value) == 0 {
+				return r.err // nothing that was stored as a reading
+			}
+			reading := captures.Reading{Method: parts[1], Path: parts[3], Type: string(value)}
+			if parts[2] == captures.Down.String() {
+				reading.Dir = captures.Down
+			}
+			if method == "" || reading.Method == method {
+				give(reading)
+			}
+			return nil
+		},
+	}
+}
+
+// Definitions queries the definitions, with their data if they are active.
+func Definitions(u *payload.Unpacker, give func(captures.Definition)) Query {
+	rows, total := 0, int64(0)
+	return Query{
+		Text: `SELECT d.n, d.kind, d.name, d.active, d.changed_ns, b.codec, b.size, CASE d.active WHEN 0 THEN NULL ELSE b.data END
+			FROM definitions d LEFT JOIN blobs b ON b.id = d.blob ORDER BY d.kind, d.name LIMIT ?`,
+		Args: []any{maxDefinitions + 1},
+		Row: func(values []any) error {
+			if rows++; rows > maxDefinitions {
+				return captures.Damaged("more than %d definitions", maxDefinitions)
+			}
+			r := row{values: values}
+			_, d := r.definition()
+			codec, size, data := r.int(0, math.MaxInt64), r.int(0, payload.MaxSize), r.bytes()
+			if r.err != nil {
+				return r.err
+			}
+			if !d.Active {
+				give(d)
+				return nil
+			}
+			if total += size; total > maxDefinitionBytes {
+				return captures.Damaged("the definitions have more than %d bytes", maxDefinitionBytes)
+			}
+			var err error
+			if d.Data, err = u.Unpack(codec, size, data); err == nil {
+				give(d)
+			}
+			return err
+		},
+	}
+}
+
+// Since are queries of what was added after a number, in the order of the numbers: up to
+// count rows of each table.
+func Since(number int64, count int, give func(n int64, a captures.Addition)) []Query {
+	last := [3]int64{number, number, number}
+	of := func(table int, text string, read func(r *row) (int64, captures.Addition)) Query {
+		return Query{Text: text, Args: []any{number, count}, Row: func(values []any) error {
+			r := row{values: values}
+			n, a := read(&r)
+			if r.err == nil && n <= last[table] {
+				r.err = captures.Damaged("number %d stands behind %d", n, last[table])
+			}
+			if r.err == nil {
+				last[table] = n
+				give(n, a)
+			}
+			return r.err
+		}}
+	}
+	return []Query{
+		of(0, `SELECT `+noteColumns+` WHERE t.n > ? ORDER BY t.n LIMIT ?`, func(r *row) (int64, captures.Addition) {
+			n, note := r.note()
+			return n, captures.Addition{Note: &note}
+		}),
+		of(1, `SELECT n, method, dir, path, type FROM readings WHERE n > ? ORDER BY n LIMIT ?`, func(r *row) (int64, captures.Addition) {
+			n, reading := r.reading()
+			return n, captures.Addition{Reading: &reading}
+		}),
+		of(2, `SELECT n, kind, name, active, changed_ns FROM definitions WHERE n > ? ORDER BY n LIMIT ?`, func(r *row) (int64, captures.Addition) {
+			n, d := r.definition()
+			return n, captures.Addition{Definition: &d}
+		}),
+	}
+}
+
+// A row reads the values of one row in order, and keeps the first error. They may have any
+// type, since the file is not trusted.
+type row struct {
+	values []any
+	next   int
+	err    error
+}
+
+var errType = errors.New("a value of another type")
+
+func take[T any](r *row) (v T) {
+	v, ok := r.values[r.next].(T)
+	if r.next++; !ok && r.err == nil {
+		r.err = captures.Damaged("column %d of an addition: %v", r.next, errType)
+	}
+	return v
+}
+
+func (r *row) text() string { return take[string](r) }
+
+// bytes reads a blob; SQLite hands out an empty one as nil.
+func (r *row) bytes() []byte {
+	if r.values[r.next] == nil {
+		r.next++
+		return nil
+	}
+	return take[[]byte](r)
+}
+
+func (r *row) int(least, most int64) int64 {
+	v := take[int64](r)
+	if r.err == nil && (v < least || v > most) {
+		r.err = captures.Damaged("column %d of an addition holds %d", r.next, v)
+	}
+	return v
+}
+
+func (r *row) time() time.Time {
+	if ns := r.int(math.MinInt64, math.MaxInt64); ns != 0 {
+		return time.Unix(0, ns).UTC()
+	}
+	return time.Time{}
+}
+
+// note reads the values of noteColumns.
+func (r *row) note() (n int64, t captures.Note) {
+	n = r.int(1, math.MaxInt64)
+	t.Exchange = r.int(math.MinInt64, math.MaxInt64)
+	dir, frame := r.int(-1, 1), r.int(-1, math.MaxInt32)
+	t.Frame, t.Path, t.Kind, t.Value, t.Changed = int(frame), r.text(), captures.NoteKind(r.text()), r.text(), r.time()
+	if dir >= 0 {
+		t.Dir = captures.Direction(dir)
+	}
+	if r.err != nil {
+		return n, t
+	}
+	switch {
+	case r.values[r.next] == nil:
+		r.err = captures.Damaged("note %d is about exchange %d, which does not exist", n, t.Exchange)
+	case (dir < 0) != (frame < 0) || frame < 0 && t.Path != "" || len(t.Path) > maxPath || len(t.Kind) > maxNoteKind:
+		r.err = captures.Damaged("note %d has no place", n)
+	default:
+		if err := noteSize(&t); err != nil {
+			r.err = captures.Damaged("note %d: %v", n, err)
+		}
+	}
+	return n, t
+}
+
+func (r *row) reading() (n int64, reading captures.Reading) {
+	n, reading = r.int(1, math.MaxInt64), captures.Reading{Method: r.text(), Dir: captures.Direction(r.int(0, 1)), Path: r.text(), Type: r.text()}
+	if r.err == nil && len(reading.Method)+len(reading.Path)+len(reading.Type) > maxReading {
+		r.err = captures.Damaged("reading %d has more than %d bytes", n, maxReading)
+	}
+	return n, reading
+}
+
+func (r *row) definition() (n int64, d captures.Definition) {
+	n, d.Kind, d.Name = r.int(1, math.MaxInt64), captures.DefinitionKind(r.text()), r.text()
+	d.Active, d.Changed = r.int(0, 1) == 1, r.time()
+	if r.err == nil && len(d.Name) > maxName {
+		r.err = captures.Damaged("definition %d has a name of more than %d bytes", n, maxName)
+	}
+	return n, d
+}

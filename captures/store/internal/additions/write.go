@@ -1,0 +1,204 @@
+package additions
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/store/internal/payload"
+)
+
+// A Change is an addition that is ready to be written.
+type Change struct {
+	captures.Addition
+
+	// packed is the data of a definition as it is stored. It is made before the transaction,
+	// so that a recording does not wait for it.
+	packed blob
+}
+
+// A blob is a row of the table of payloads.
+type blob struct {
+	sum   [sha256.Size]byte
+	codec int
+	size  int
+	data  []byte
+}
+
+// Prepare checks an addition.
+//
+// Errors: those of Check.
+func Prepare(a captures.Addition) (*Change, error) {
+	if err := Check(&a); err != nil {
+		return nil, err
+	}
+	c := &Change{Addition: a}
+	if d := a.Definition; d != nil && d.Active {
+		p, err := payload.NewPacker()
+		if err != nil {
+			return nil, err
+		}
+		codec, data := p.Pack(d.Data)
+		c.packed = blob{sha256.Sum256(d.Data), codec, len(d.Data), data}
+	}
+	return c, nil
+}
+
+// Write writes the change, and returns the number of its row, which next draws.
+//
+// Errors: ErrInvalid, captures.ErrNoExchange, captures.ErrFull, captures.ErrTooLarge, or
+// those of the database.
+func (c *Change) Write(ctx context.Context, tx *sql.Tx, next func() int64) (n int64, err error) {
+	w := writer{ctx, tx, next, time.Now().UnixNano()}
+	switch {
+	case c.Note != nil:
+		return w.note(c.Note)
+	case c.Reading != nil:
+		return w.reading(c.Reading)
+	case c.Definition.Active:
+		return w.definition(c.Definition, &c.packed)
+	}
+	return w.deactivate(c.Definition)
+}
+
+// A writer writes one change.
+type writer struct {
+	ctx     context.Context
+	tx      *sql.Tx
+	next    func() int64
+	changed int64 // nanoseconds since 1970
+}
+
+func (w *writer) note(t *captures.Note) (n int64, err error) {
+	switch known, err := w.exists(`SELECT 1 FROM exchanges WHERE id = ?`, t.Exchange); {
+	case err != nil:
+		return 0, err
+	case !known:
+		return 0, fmt.Errorf("%w: %d", captures.ErrNoExchange, t.Exchange)
+	}
+	dir, frame := int64(t.Dir), int64(t.Frame)
+	if t.Frame == captures.NoFrame {
+		dir = captures.NoFrame
+	}
+	key := []any{t.Exchange, dir, frame, t.Path, string(t.Kind)}
+	err = w.room("notes", `exchange = ? AND dir = ? AND frame = ? AND path = ? AND kind = ?`, maxNotes, key)
+	if err != nil {
+		return 0, err
+	}
+	return w.put(`INSERT INTO notes (n, changed_ns, value, exchange, dir, frame, path, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (exchange, dir, frame, path, kind) DO UPDATE SET n = excluded.n, value = excluded.value, changed_ns = excluded.changed_ns`,
+		append([]any{t.Value}, key...))
+}
+
+func (w *writer) reading(r *captures.Reading) (n int64, err error) {
+	key := []any{r.Method, int64(r.Dir), r.Path}
+	if err := w.room("readings", `method = ? AND dir = ? AND path = ?`, maxReadings, key); err != nil {
+		return 0, err
+	}
+	return w.put(`INSERT INTO readings (n, changed_ns, type, method, dir, path) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (method, dir, path) DO UPDATE SET n = excluded.n, type = excluded.type, changed_ns = excluded.changed_ns`,
+		append([]any{r.Type}, key...))
+}
+
+func (w *writer) definition(d *captures.Definition, b *blob) (n int64, err error) {
+	key := []any{string(d.Kind), d.Name}
+	if err := w.room("definitions", `kind = ? AND name = ?`, maxDefinitions, key); err != nil {
+		return 0, err
+	}
+	var others int64
+	err = w.tx.QueryRowContext(w.ctx, `SELECT coalesce(sum(b.size), 0) FROM definitions d JOIN blobs b ON b.id = d.blob
+		WHERE d.active = 1 AND NOT (d.kind = ? AND d.name = ?)`, key...).Scan(&others)
+	if err != nil {
+		return 0, err
+	}
+	if others+int64(b.size) > maxDefinitionBytes {
+		return 0, fmt.Errorf("%w: the definitions have more than %d bytes together", captures.ErrTooLarge, maxDefinitionBytes)
+	}
+	id, err := w.blob(b)
+	if err != nil {
+		return 0, err
+	}
+	return w.put(`INSERT INTO definitions (n, changed_ns, active, blob, kind, name) VALUES (?, ?, 1, ?, ?, ?)
+		ON CONFLICT (kind, name) DO UPDATE SET n = excluded.n, blob = excluded.blob, active = 1, changed_ns = excluded.changed_ns`,
+		append([]any{id}, key...))
+}
+
+// deactivate takes back the definitions of a name, of one kind or of all.
+func (w *writer) deactivate(d *captures.Definition) (n int64, err error) {
+	rows, err := w.tx.QueryContext(w.ctx, `SELECT kind FROM definitions WHERE name = ?1 AND active = 1 AND (kind = ?2 OR ?2 = '')`, d.Name, string(d.Kind))
+	if err != nil {
+		return 0, err
+	}
+	var kinds []string
+	for rows.Next() {
+		var kind string
+		if err := rows.Scan(&kind); err != nil {
+			return 0, errors.Join(err, rows.Close())
+		}
+		kinds = append(kinds, kind)
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	if len(kinds) == 0 {
+		return 0, fmt.Errorf("%w: there are no definitions named %.80q", ErrInvalid, d.Name)
+	}
+	for _, kind := range kinds {
+		n = w.next()
+		if _, err := w.tx.ExecContext(w.ctx, `UPDATE definitions SET n = ?, active = 0, changed_ns = ? WHERE kind = ? AND name = ?`, n, w.changed, kind, d.Name); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// put runs a statement that sets the row of a change, with its number and its time before
+// the other values.
+func (w *writer) put(statement string, values []any) (n int64, err error) {
+	n = w.next()
+	_, err = w.tx.ExecContext(w.ctx, statement, append([]any{n, w.changed}, values...)...)
+	return n, err
+}
+
+// room fails if a table has its limit of rows and none that a condition is true of.
+func (w *writer) room(table, where string, limit int, key []any) error {
+	// A change of what is there needs no room, and counting takes longer.
+	known, err := w.exists(`SELECT 1 FROM `+table+` WHERE `+where, key...)
+	if known || err != nil {
+		return err
+	}
+	var have int
+	if err := w.tx.QueryRowContext(w.ctx, `SELECT count(*) FROM `+table).Scan(&have); err != nil {
+		return err
+	}
+	if have >= limit {
+		return fmt.Errorf("%w: %d %s are there already", captures.ErrFull, limit, table)
+	}
+	return nil
+}
+
+// blob stores a payload once, and returns its id.
+func (w *writer) blob(b *blob) (id int64, err error) {
+	err = w.tx.QueryRowContext(w.ctx, `SELECT id FROM blobs WHERE sha256 = ?`, b.sum[:]).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	res, err := w.tx.ExecContext(w.ctx, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`, b.sum[:], b.codec, b.size, b.data)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+func (w *writer) exists(query string, args ...any) (bool, error) {
+	var one int
+	err := w.tx.QueryRowContext(w.ctx, query, args...).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

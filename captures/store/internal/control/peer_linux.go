@@ -1,0 +1,27 @@
+package control
+
+import (
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sameUser reports whether the other side of a connection is a process of this user. Over
+// TCP the token alone tells.
+func sameUser(conn net.Conn) bool {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return true
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	same := false
+	err = raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		same = err == nil && int(peer.Uid) == os.Geteuid()
+	})
+	return err == nil && same
+}

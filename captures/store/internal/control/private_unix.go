@@ -1,0 +1,44 @@
+//go:build unix
+
+package control
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const unixSockets = true
+
+// openPrivate opens a file that only this user can write to.
+//
+// Errors: ErrNobody if it is not there.
+func openPrivate(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNobody
+	case errors.Is(err, syscall.ELOOP):
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed: remove it", name)
+	case err != nil:
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		switch {
+		case !info.Mode().IsRegular():
+			err = fmt.Errorf("%s is no regular file", name)
+		case info.Mode().Perm()&0o022 != 0:
+			err = fmt.Errorf("%s can be written to by other users, so it is not used: remove it", name)
+		case !ok || int(owner.Uid) != os.Geteuid():
+			err = fmt.Errorf("%s belongs to another user, so it is not used", name)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,25 @@
+package record
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+)
+
+// parseMaxSize reads the value of --max-size, for a capture that is written to a file.
+func parseMaxSize(value, file string) (int64, error) {
+	size, err := app.ParseSize(value)
+	switch {
+	case err != nil:
+		return 0, app.Usagef("--max-size: %v", err)
+	case size < store.MinTotal:
+		return 0, app.Usagef("--max-size: %s is less than %d bytes, the least for a ring", value, store.MinTotal)
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return 0, app.Usagef("--max-size: %s exists, and would be removed as the oldest part: choose another file with -o", file)
+	}
+	return size, nil
+}
