@@ -54,7 +54,9 @@ func curlChecks(t *testing.T) []check {
 			}})
 		}
 	}
-	return out
+	return append(out, check{client: "curl", name: "POST, HTTP/1.0", want: `body "a=b"`, run: func(t *testing.T, l *lane) string {
+		return l.curl(t, path, "/echo", "--http1.0", []string{"-d", "a=b"})
+	}})
 }
 
 var (

@@ -49,7 +49,7 @@ func newMatrixOrigin(t *testing.T) *httptest.Server {
 	s.EnableHTTP2 = true
 	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 2 * matrixStreams}
 	s.StartTLS()
-	s.TLS.NextProtos = []string{protoH2, protoH1}
+	s.TLS.NextProtos = []string{protoH2, protoH1, protoOldH1}
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
