@@ -49,7 +49,11 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 		fmt.Fprintf(w, " · %s", term.Clean(at.Code))
 	}
 	fmt.Fprintf(w, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
-	fmt.Fprintf(w, "%s · %s → %s", at.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(at.Client), term.Clean(at.Server))
+	fmt.Fprint(w, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
+	if text := programText(at.Process); text != "" {
+		fmt.Fprintf(w, " · by %s", term.Clean(text))
+	}
+	fmt.Fprintf(w, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
 	if at.TLS.Version != "" {
 		fmt.Fprintf(w, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
 	}
@@ -61,9 +65,6 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	}
 	if at.TLS.Proxy != "" {
 		fmt.Fprintf(w, " · through %s", term.Clean(at.TLS.Proxy))
-	}
-	if text := programText(at.Process); text != "" {
-		fmt.Fprintf(w, " · by %s", term.Clean(text))
 	}
 	fmt.Fprintln(w)
 
