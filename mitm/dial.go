@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/mitm/chain"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/hosts"
 	"unwire/mitm/socks"
@@ -81,6 +82,9 @@ func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("%s: %w", addr, errOwnAddress)
+	} else if ok && chain.IsCycle(ctx, a) {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: %w: it is a reverse proxy, and of a ring of them", addr, upstream.ErrLoop)
 	}
 	return conn, nil
 }
