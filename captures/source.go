@@ -34,6 +34,10 @@ type Capture interface {
 
 	// Exchanges yields the exchanges in the order of their numbers.
 	Exchanges(ctx context.Context) iter.Seq2[*Exchange, error]
+
+	// Relations returns how exchange id is related to others, or with an id of 0 the
+	// relations of all exchanges.
+	Relations(ctx context.Context, id int64) ([]Relation, error)
 }
 
 // A Recorder records exchanges: into a capture file, or a series of them.
@@ -47,6 +51,10 @@ type Recorder interface {
 // A Target is a Recorder that an import writes to.
 type Target interface {
 	Recorder
+
+	// Relate records how two exchanges are related that were recorded before, whether they
+	// have ended or not.
+	Relate(r Relation)
 
 	// Flush waits until what was recorded before is stored.
 	Flush(ctx context.Context) error

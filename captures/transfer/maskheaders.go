@@ -69,6 +69,11 @@ func (m *maskedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[
 	return m.src.Chunks(ctx, id, fromSeq)
 }
 
+// Relations are those of the capture.
+func (m *maskedSource) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {
+	return m.src.Relations(ctx, id)
+}
+
 func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
@@ -107,7 +112,7 @@ func isHarmless(name string) bool {
 		"content-type", "content-length", "content-encoding", "content-language", "content-range",
 		"cache-control", "pragma", "age", "expires", "last-modified", "vary", "range", "expect", "allow", "retry-after", "alt-svc",
 		"strict-transport-security", "x-content-type-options", "x-frame-options", "x-xss-protection", "referrer-policy",
-		"origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
+		"sec-websocket-accept", "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version", "origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
 		return true
 	case "authorization", "proxy-authorization", "cookie", "set-cookie":
 		// The redactor keeps schemes and names only.

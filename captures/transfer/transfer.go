@@ -28,6 +28,11 @@ func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Excha
 	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
 }
 
+// Relations returns none: the other exchanges are no part of it.
+func (o singleExchange) Relations(context.Context, int64) ([]captures.Relation, error) {
+	return nil, nil
+}
+
 // maxProblems bounds what a Report says in words.
 const maxProblems = 100
 
