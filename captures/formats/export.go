@@ -97,7 +97,7 @@ func (e *Exporter) WriteFolder(ctx context.Context, dir string, src captures.Cap
 
 func exportHAR(ctx context.Context, w io.Writer, src captures.Capture, o ExportOptions) (Exported, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: o.Creator, Type: o.Type})
-	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted}, err
+	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted, LeftOut: done.LeftOut}, err
 }
 
 func exportJSONL(ctx context.Context, w io.Writer, src captures.Capture, _ ExportOptions) (Exported, error) {
