@@ -13,6 +13,14 @@ import (
 // answered with text/event-stream is SSE, whatever it asked for.
 // Source: RESEARCH.md#transports
 func Classify(ex *captures.Exchange) Call {
+	if ex.Transport != captures.HTTP {
+		return classifyConnection(ex)
+	}
+	return classifyHTTP(ex)
+}
+
+// classifyHTTP is Classify for an exchange of HTTP.
+func classifyHTTP(ex *captures.Exchange) Call {
 	service, rpc := methodOf(ex.URL)
 	req := mediaOf(ex.RequestHeaders.Get("content-type"))
 	resp := mediaOf(ex.ResponseHeaders.Get("content-type"))
@@ -41,6 +49,17 @@ func Classify(ex *captures.Exchange) Call {
 	}
 	if c.Protocol == HTTP || c.Protocol == SSE && !strings.Contains(service, ".") {
 		c.Service, c.RPC = "", ""
+	}
+	return c
+}
+
+// classifyConnection is Classify for an exchange without HTTP. A WebSocket whose path names
+// a package, a service and a method is taken for a call of it.
+func classifyConnection(ex *captures.Exchange) Call {
+	c := Call{Protocol: Protocol(ex.Transport)}
+	service, rpc := methodOf(ex.URL)
+	if ex.Transport == captures.WebSocket && strings.Contains(service, ".") {
+		c.Service, c.RPC = service, rpc
 	}
 	return c
 }

@@ -53,7 +53,7 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 	words := wholeRunes(there)
 	sub := wire.Parse(there, wire.Options{})
 	switch {
-	case fd != nil && fd.Message() != nil, fd == nil && !isText(words) && sub.OnlyCut():
+	case fd != nil && fd.Message() != nil, fd == nil && !IsText(words) && sub.OnlyCut():
 		f.Kind, f.Type = string(wire.KindMessage), string(wire.KindMessage)
 		var held protoreflect.MessageDescriptor
 		if fd != nil {
@@ -61,7 +61,7 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 		}
 		v.base, v.cuts, v.Evidence, v.Choices = f.Val, v.cuts+1, nil, nil
 		f.Fields = v.fieldsOf(sub, kind.NewReader(sub, nil), 0, held)
-	case isText(words):
+	case IsText(words):
 		f.Kind, f.Type, f.Value = string(wire.KindString), string(wire.KindString), string(words)
 	default:
 		f.Kind, f.Type, f.Value = string(wire.KindBytes), string(wire.KindBytes), there

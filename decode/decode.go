@@ -3,7 +3,10 @@
 //
 // Decode reads one exchange whole, EachFrame a frame at a time. A Stream decodes while an
 // exchange goes on, and Watch does so for all exchanges that are being recorded. Each
-// first classifies the exchange by its headers; the status is how the call ended.
+// first classifies the exchange by its headers; the status is how the call ended. The
+// messages of a WebSocket are frames, with those that control it; of a connection that has
+// no HTTP in it each chunk is one, or each message if Options.Split says how these are
+// delimited.
 //
 // An inner message travels inside a string or bytes field of a frame, as text. A carried
 // message is one of another call, which came in pieces (package conversation).
@@ -22,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"unwire/captures"
@@ -31,7 +35,8 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Protocol names how an exchange carries its messages, in the contract's words.
+// A Protocol names how an exchange carries its messages, in the contract's words. That of an
+// exchange without HTTP is its transport.
 type Protocol string
 
 const (
@@ -66,6 +71,11 @@ type Frame struct {
 	Inner []Inner // messages found inside fields, in hex, base64 or gzip
 	envelope.Frame
 
+	// Opcode is set in the frames of a WebSocket: each is a message or a control frame.
+	// Of the flags there is OpCompressed.
+	Opcode captures.Opcode
+	Close  *Close // what a close frame says
+
 	at int64 // sequence number of the chunk that completed it
 }
 
@@ -82,6 +92,9 @@ type Exchange struct {
 	// Profile is what is known of the service, by which it was decoded.
 	Profile *profile.Profile
 
+	// Split is Options.Split, by which it was decoded.
+	Split Splitting
+
 	// Choices are how somebody said that fields are read, by direction; a capture
 	// remembers them for the method.
 	Choices [2][]kind.Choice
@@ -92,7 +105,7 @@ func (ex *Exchange) CallName() string {
 	if ex.Service != "" {
 		return ex.Service + "/" + ex.RPC
 	}
-	return ex.Method + " " + ex.URL
+	return strings.TrimSpace(ex.Method + " " + ex.URL)
 }
 
 // Options bounds decoding. The zero value is the default.
@@ -122,6 +135,10 @@ type Options struct {
 
 	// MaxNodes: what is left of the exchange's, by default.
 	Wire wire.Options
+
+	// Split divides the bytes of exchanges without HTTP into messages; by default a
+	// message of a WebSocket is a frame, and so is each chunk of another connection.
+	Split Splitting
 }
 
 // batchFrames is how many frames are put aside at a time while an exchange is read.
@@ -168,7 +185,7 @@ func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exc
 	code, message := s.Status()
 	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
-		Frames: frames, Err: errors.Join(s.err(), err), Profile: o.Profile,
+		Frames: frames, Err: errors.Join(s.err(), err), Profile: o.Profile, Split: o.Split,
 	}
 	ex.LoadChoices(ctx, src)
 	return ex, err
@@ -184,15 +201,29 @@ func (ex *Exchange) Frame(dir captures.Direction, seq int) *Frame {
 	return nil
 }
 
+// CodecOf is the codec of a frame: that of the exchange, but for the messages of a
+// WebSocket, each of which may have another.
+func (ex *Exchange) CodecOf(f *Frame) string {
+	switch {
+	case ex.Transport == captures.HTTP:
+		return ex.Codec
+	case f.Tree != nil:
+		return "proto"
+	case isJSONDocument(f.Data):
+		return "json"
+	}
+	return ""
+}
+
 // IsMessage reports whether f carries a whole message: neither an end of stream nor
 // the page with which a proxy reports an error.
 func (ex *Exchange) IsMessage(f *Frame) bool {
 	return !ex.IsControl(f) && !f.Partial && f.Err == nil
 }
 
-// IsControl reports whether f is an end of stream, a trailer frame or the body of an
-// HTTP error, and so carries no message.
+// IsControl reports whether f is an end of stream, a trailer frame, the body of an HTTP
+// error or a control frame of a WebSocket, and so carries no message.
 func (ex *Exchange) IsControl(f *Frame) bool {
-	return f.End != nil || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 ||
+	return f.End != nil || isControlOpcode(f.Opcode) || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 ||
 		!f.Framed && f.Dir == captures.Down && ex.Status >= 400
 }

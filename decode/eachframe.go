@@ -33,13 +33,14 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 		o.MaxTotal = 1 << 40
 	}
 	s := NewStream(rec, o)
-	ex := &Exchange{Exchange: *rec, Call: s.Call(), Profile: o.Profile}
+	ex := &Exchange{Exchange: *rec, Call: s.Call(), Profile: o.Profile, Split: o.Split}
 	cut := false
 	var stop error
 	s.onFrame = func(f *Frame) {
 		// Nothing tells where a body was to end.
 		f.Partial = f.Partial || cut && !f.Framed
 		if stop == nil {
+			ex.Call = s.Call()
 			stop = do(ex, f)
 		}
 	}
@@ -56,6 +57,7 @@ func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do
 	if stop != nil {
 		return ex, stop
 	}
+	ex.Call = s.Call()
 	ex.Code, ex.Message = s.Status()
 	ex.Err = errors.Join(s.err(), err)
 	ex.LoadChoices(ctx, src)

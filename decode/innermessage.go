@@ -73,8 +73,8 @@ func (s *Stream) carrier(dir captures.Direction) uint64 {
 	return 0
 }
 
-// isText reports UTF-8 without control characters that text does not have.
-func isText(b []byte) bool {
+// IsText reports UTF-8 without control characters that text does not have.
+func IsText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != 0x1b || c == 0x7f {
 			return false

@@ -18,6 +18,8 @@ type Line struct {
 	Len        int            `json:"len"` // of the payload as sent
 	Encoding   string         `json:"encoding,omitempty"`
 	Event      string         `json:"event,omitempty"`
+	Opcode     string         `json:"opcode,omitempty"`
+	Close      *Close         `json:"close,omitempty"`
 	Partial    bool           `json:"partial,omitempty"`
 	Raw        []byte         `json:"raw"`
 	Data       []byte         `json:"data"`
@@ -42,6 +44,10 @@ func (v View) Line(f *Frame) Line {
 		Encoding: f.Encoding, Event: f.Event, Partial: f.Partial,
 		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: []*field.Field{},
 	}
+	if f.Opcode != 0 {
+		l.Opcode = OpcodeName(f.Opcode)
+		l.Close = f.Close
+	}
 	if f.Err != nil {
 		l.Error = f.Err.Error()
 	}
@@ -60,7 +66,9 @@ func (v View) Line(f *Frame) Line {
 }
 
 // Compressed reports whether the frame's payload was compressed.
-func (f *Frame) Compressed() bool { return f.Encoding != "" || f.Framed && f.Flags&1 != 0 }
+func (f *Frame) Compressed() bool {
+	return f.Opcode&captures.OpCompressed != 0 || f.Encoding != "" || f.Framed && f.Flags&1 != 0
+}
 
 // Up reports whether the client sent the frame.
 func (f *Frame) Up() bool { return f.Dir == captures.Up }

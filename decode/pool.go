@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"strings"
 
 	"unwire/captures"
 	"unwire/decode/kind"
@@ -91,7 +92,8 @@ type neighbourhood interface {
 }
 
 // MethodOf names what the exchanges of one method have in common: its service and
-// name, or of what is no RPC the HTTP method and the URL's path.
+// name, or of what is no RPC the HTTP method and the URL's path; of what has no HTTP in it
+// the protocol and the path, or the server's address.
 func MethodOf(ex *captures.Exchange, c Call) string {
 	if c.Service != "" && c.RPC != "" {
 		return "/" + c.Service + "/" + c.RPC
@@ -100,7 +102,14 @@ func MethodOf(ex *captures.Exchange, c Call) string {
 	if u, err := url.Parse(ex.URL); err == nil && u.Path != "" {
 		path = u.Path
 	}
-	return ex.Method + " " + path
+	switch {
+	case ex.Transport == captures.HTTP:
+		return ex.Method + " " + path
+	case ex.Transport == captures.WebSocket:
+		return string(ex.Transport) + " " + path
+	}
+	_, address, _ := strings.Cut(ex.URL, "://")
+	return string(ex.Transport) + " " + address
 }
 
 // NewPool draws evidence from the frames of an exchange and of its neighbours of the
@@ -159,7 +168,7 @@ func (p *poolBuilder) near(ctx context.Context, src neighbourhood, ex *Exchange)
 		if call := Classify(rec); rec.ID == ex.ID || MethodOf(rec, call) != method {
 			continue
 		}
-		s := NewStream(rec, Options{MaxFrame: poolRead, MaxInflated: poolRead, MaxNodes: poolNodes, Wire: wire.Options{MaxDepth: kind.MaxDepth}})
+		s := NewStream(rec, Options{Split: ex.Split, MaxFrame: poolRead, MaxInflated: poolRead, MaxNodes: poolNodes, Wire: wire.Options{MaxDepth: kind.MaxDepth}})
 		enter := func(frames []Frame) {
 			for i := range frames {
 				if f := &frames[i]; len(f.Data) <= poolOne {

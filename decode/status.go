@@ -13,9 +13,14 @@ import (
 //
 // Shape: what the server said, in the order of what decides: the end-of-stream
 // or trailer frame or the error body, the gRPC status in trailers or headers;
-// and only without these what a client concludes from the HTTP status.
+// and only without these what a client concludes from the HTTP status. Of an exchange
+// without HTTP the code is "ok" if it ended well, and "unknown" if a WebSocket was closed
+// with the code of an error.
 // Source: RESEARCH.md#errors
 func (s *Stream) Status() (code, message string) {
+	if s.ex.Transport != captures.HTTP {
+		return s.connectionStatus()
+	}
 	if s.end != nil {
 		return s.ended(s.end)
 	}

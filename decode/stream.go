@@ -25,6 +25,7 @@ const (
 	defaultMaxFrames = 1_000_000
 	defaultMaxTotal  = 128 << 20
 	defaultMaxNodes  = 1_000_000
+	defaultMaxFrame  = 64 << 20
 	keptOfTooLarge   = 64 << 10 // of a frame for which the exchange has no room
 	keptNodes        = 10_000   // of memory for trees that is used again
 	slabNodes        = 1024     // that small trees are given together
@@ -52,6 +53,7 @@ type Stream struct {
 	nodes    int   // of all trees
 	full     bool
 	find     nested.Finder
+	conn     connectionState
 	scratch  wire.Tree
 	slab     []wire.Node // of trees that are kept
 
@@ -73,6 +75,10 @@ type direction struct {
 	t     time.Duration
 	bytes int64
 	done  bool
+
+	// Of an exchange that has no HTTP in it.
+	parts    messageParts
+	splitter splitter
 }
 
 // Bounded returns o with the defaults in place of bounds that are not set.
@@ -85,6 +91,9 @@ func (o Options) Bounded() Options {
 	}
 	if o.MaxNodes <= 0 {
 		o.MaxNodes = defaultMaxNodes
+	}
+	if o.MaxFrame <= 0 {
+		o.MaxFrame = defaultMaxFrame
 	}
 	return o
 }
@@ -101,8 +110,15 @@ func NewStream(ex *captures.Exchange, o Options) *Stream {
 // to be called before the first chunk of the response is fed, and before Close.
 func (s *Stream) Update(ex *captures.Exchange) { s.ex, s.call = *ex, Classify(ex) }
 
-// Call says what the exchange is, as far as its headers are known.
-func (s *Stream) Call() Call { return s.call }
+// Call says what the exchange is, as far as its headers are known; the codec of one without
+// HTTP is that of its messages so far.
+func (s *Stream) Call() Call {
+	call := s.call
+	if s.ex.Transport != captures.HTTP {
+		call.Codec = s.conn.codec
+	}
+	return call
+}
 
 // feedBytes is how many bytes of a chunk are split into frames at a time. Chunks as
 // they are recorded are smaller.
@@ -116,6 +132,9 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 	d := &s.dirs[c.Dir]
 	if d.done {
 		return nil
+	}
+	if s.ex.Transport != captures.HTTP {
+		return s.feedConnection(c)
 	}
 	s.open(c.Dir)
 	d.at, d.t = c.Seq, c.T
@@ -138,6 +157,9 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 
 // Close ends both bodies and returns what was still open.
 func (s *Stream) Close() []Frame {
+	if s.ex.Transport != captures.HTTP {
+		return s.closeConnection()
+	}
 	var out []Frame
 	if s.call.Protocol == ConnectGet {
 		out = append(out, s.query()...)
@@ -226,31 +248,45 @@ func (s *Stream) length(dir captures.Direction) int64 {
 // finish makes frames of what the envelope decoder returned, and passes them on or
 // returns them.
 func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
-	d := &s.dirs[dir]
 	var out []Frame
 	for i := range in {
-		if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
-			if !s.full {
-				s.recordError(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
-			}
-			s.full = true
+		out = s.deliver(out, dir, Frame{Frame: in[i]})
+		if s.full {
 			break
 		}
-		f := &s.one
-		*f = Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: in[i], at: d.at}
-		d.seq++
-		d.frame = d.frame || f.Framed
-		s.enforceTotalLimit(f)
-		s.interpret(f, d)
-		if f.Err != nil {
-			s.recordError(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
-		}
-		if s.onFrame != nil {
-			s.onFrame(f)
-		} else {
-			out = append(out, *f)
-		}
 	}
+	return out
+}
+
+// deliver interprets a frame of a direction, and passes it on or appends it to out. Of f
+// there is what is in the envelope, and the opcode.
+func (s *Stream) deliver(out []Frame, dir captures.Direction, f Frame) []Frame {
+	d := &s.dirs[dir]
+	if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
+		if !s.full {
+			s.recordError(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
+		}
+		s.full = true
+		return out
+	}
+	s.one = f
+	one := &s.one
+	one.Dir, one.Seq, one.T, one.at = dir, d.seq, d.t, d.at
+	d.seq++
+	d.frame = d.frame || one.Framed
+	s.enforceTotalLimit(one)
+	if s.ex.Transport == captures.HTTP {
+		s.interpret(one, d)
+	} else {
+		s.interpretMessage(one)
+	}
+	if one.Err != nil {
+		s.recordError(fmt.Errorf("%s frame %d: %w", dir, one.Seq, one.Err))
+	}
+	if s.onFrame == nil {
+		return append(out, *one)
+	}
+	s.onFrame(one)
 	return out
 }
 
@@ -362,7 +398,7 @@ func (s *Stream) treeFor(f *Frame, d *direction) bool {
 	}
 	switch d.codec {
 	case "", "octet-stream", "grpc", "binary":
-		if t := s.parse(f.Data); len(f.Data) > 0 && t.Err() == nil && !isText(f.Data) {
+		if t := s.parse(f.Data); len(f.Data) > 0 && t.Err() == nil && !IsText(f.Data) {
 			f.Tree = t
 		}
 	}

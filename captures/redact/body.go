@@ -182,7 +182,7 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 	at := b.in
 	b.pending = append(b.pending, pendingChunk{chunk: c, start: at, end: at + int64(len(c.Data))})
 	b.in += int64(len(c.Data))
-	if b.framed == unsure {
+	if b.framed == unsure && len(c.Data) > 0 {
 		b.framed = envelopes
 		if !b.mayBeFlags(c.Data[0]) {
 			b.framed = unframed

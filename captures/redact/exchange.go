@@ -6,6 +6,9 @@ import "unwire/captures"
 // begin in of the other.
 const maxAhead = 16 << 20
 
+// opcodeKind are the bits of an opcode without flags: none is set where a message goes on.
+const opcodeKind captures.Opcode = 0x0f
+
 // An ExchangeFilter takes the secrets out of the chunks of an exchange that was
 // recorded before, and returns them in their order.
 type ExchangeFilter struct {
@@ -16,12 +19,15 @@ type ExchangeFilter struct {
 	next   int64    // of the next that comes out
 	ahead  map[int64]*captures.Chunk
 	bytes  int64 // of ahead
+
+	// messages says that the chunks are messages, which may be empty.
+	messages bool
 }
 
 // NewExchangeFilter returns the filter for an exchange, which makes the edits in its
 // directions first; with a nil Redactor it changes nothing else.
 func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *ExchangeFilter {
-	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk)}
+	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk), messages: ex.Transport == captures.WebSocket}
 	if r != nil {
 		p.bodies = [2]*BodyFilter{NewBodyFilter(r, ex.RequestHeaders), NewBodyFilter(r, ex.ResponseHeaders)}
 		if to := ex.ChangedProtocol(); to != "" {
@@ -38,11 +44,15 @@ func (p *ExchangeFilter) Write(c captures.Chunk, maxChunk int, last bool) []*cap
 	b := p.bodies[c.Dir]
 	data := editChunk(p.edits[c.Dir], p.at[c.Dir], c.Data)
 	p.at[c.Dir] += int64(len(c.Data))
-	for len(data) > 0 {
+	op := c.Opcode
+	for more := len(data) > 0 || p.messages; more; {
 		n := min(len(data), maxChunk)
-		part := &captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: p.seq, T: c.T, Data: data[:n]}
+		part := &captures.Chunk{Exchange: c.Exchange, Dir: c.Dir, Seq: p.seq, T: c.T, Data: data[:n], Opcode: op}
 		p.seq++
 		data = data[n:]
+		if more = len(data) > 0; more {
+			part.Opcode, op = op&^captures.OpFinal, op&^opcodeKind
+		}
 		if b == nil {
 			p.addAhead(part)
 			continue

@@ -43,36 +43,54 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 	}
 	// Learn from all of them first: a cookie may repeat the token.
 	out := make(captures.Headers, len(h))
-	rest := make([]int, 0, len(h))
-	for i, f := range h {
-		name := strings.ToLower(f.Name)
-		out[i] = f
-		switch {
-		case name == "authorization" || name == "proxy-authorization":
-			out[i].Value = r.authorization(f.Value, in(i))
-		case name == "cookie":
-			out[i].Value = r.cookies(f.Value, in(i))
-		case name == "set-cookie":
-			pair, attributes, found := strings.Cut(f.Value, ";")
-			out[i].Value = r.cookies(pair, in(i))
-			if found {
-				out[i].Value += ";" + attributes
+	for _, first := range []bool{true, false} {
+		for i, f := range h {
+			if name := strings.ToLower(f.Name); r.carriesSecret(name) == first {
+				out[i] = captures.Header{Name: f.Name, Value: r.field(name, f.Value, in(i))}
 			}
-		case r.secretHeader(name):
-			out[i].Value = r.secret(f.Value, 0, in(i))
-		default:
-			rest = append(rest, i)
-		}
-	}
-	for _, i := range rest {
-		switch name := strings.ToLower(out[i].Name); {
-		case name == "location" || name == "content-location" || name == "referer" || name == "origin" || name == ":path":
-			out[i].Value = r.url(out[i].Value, in(i))
-		default:
-			out[i].Value = r.prose(out[i].Value, bracketed, in(i))
 		}
 	}
 	return out
+}
+
+// carriesSecret reports whether what a field has is a secret, whatever it looks like. Name
+// is in lower case.
+func (r *Redactor) carriesSecret(name string) bool {
+	switch name {
+	case "authorization", "proxy-authorization", "cookie", "set-cookie":
+		return true
+	}
+	return r.secretHeader(name)
+}
+
+// field returns a field's value with the secrets in it replaced. Name is in lower case.
+func (r *Redactor) field(name, value string, report reporter) string {
+	if report == nil {
+		return r.clean(name, value, func() string { return r.searchField(name, value, nil) })
+	}
+	return r.searchField(name, value, report)
+}
+
+func (r *Redactor) searchField(name, value string, report reporter) string {
+	switch name {
+	case "authorization", "proxy-authorization":
+		return r.authorization(value, report)
+	case "cookie":
+		return r.cookies(value, report)
+	case "set-cookie":
+		pair, attributes, found := strings.Cut(value, ";")
+		pair = r.cookies(pair, report)
+		if found {
+			pair += ";" + attributes
+		}
+		return pair
+	case "location", "content-location", "referer", "origin", ":path":
+		return r.url(value, report)
+	}
+	if r.secretHeader(name) {
+		return r.secret(value, 0, report)
+	}
+	return r.prose(value, bracketed, report)
 }
 
 // secret learns v, which stands at offset at of its header, and returns its

@@ -93,6 +93,7 @@ type Redactor struct {
 	mu      sync.Mutex
 	learned []string
 	rules   atomic.Pointer[ruleset]
+	known   known
 }
 
 // New returns a Redactor with the default rules and those of o.

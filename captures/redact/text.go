@@ -8,7 +8,9 @@ import (
 
 // String returns s without secrets, for a terminal or a log.
 // In the URLs in it, the values of parameters are decoded as URL does it.
-func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
+func (r *Redactor) String(s string) string {
+	return r.clean(nameOfText, s, func() string { return r.prose(s, bracketed, nil) })
+}
 
 // prose is String with placeholders of form f, and reports what it replaces.
 func (r *Redactor) prose(s string, f form, report reporter) string {

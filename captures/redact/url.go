@@ -10,7 +10,9 @@ import (
 // percent-encoding, base64 and compression hide in the values of others, such as
 // the message of a Connect GET, and what is known anywhere. It need not be a
 // valid URL.
-func (r *Redactor) redactURL(u string) string { return r.url(u, nil) }
+func (r *Redactor) redactURL(u string) string {
+	return r.clean(nameOfURL, u, func() string { return r.url(u, nil) })
+}
 
 // url is URL, and reports what it replaces.
 func (r *Redactor) url(u string, report reporter) string {

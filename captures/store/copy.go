@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"unwire/captures"
@@ -14,7 +15,8 @@ import (
 // one's redaction, with its number, times, outcome, trailers and the boundaries
 // of its chunks. Edits, by direction, are made before: of bytes that lie in
 // several chunks each gets as many as it had, and the last one the rest. What is
-// derived is not copied.
+// derived is not copied. A relation to another exchange of the same capture is, if that
+// exchange has been copied before under its number.
 //
 // Limits: exchanges have to be copied in the order of their numbers. A chunk
 // that the edits leave empty is left out. An exchange that is still going on
@@ -41,8 +43,31 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 		}
 		r.emit(&c)
 	}
+	if err := s.copyRelations(ctx, from, r); err != nil {
+		r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
+		return err
+	}
 	r.EndAt(ex.Duration, ex.Outcome, ex.Error)
 	return s.Err()
+}
+
+// copyRelations records what the exchange of r was to others in the capture that it is
+// copied from.
+func (s *Store) copyRelations(ctx context.Context, from *Store, r *recording) error {
+	list, err := from.Relations(ctx, r.ID())
+	if err != nil {
+		return err
+	}
+	for _, rel := range list {
+		if rel.Exchange != r.ID() || rel.Kind == "" {
+			continue
+		}
+		if _, copied := slices.BinarySearch(s.copied, rel.Target); copied && rel.Capture == "" {
+			r.Relate(rel.Kind, rel.Target)
+		}
+	}
+	s.copied = append(s.copied, r.ID())
+	return nil
 }
 
 // Cleaned yields the chunks of an exchange as CopyExchange stores them: with

@@ -187,3 +187,55 @@ func gunzipped(t *testing.T, data string) string {
 	r := require.Value(gzip.NewReader(strings.NewReader(data)))(t)
 	return string(require.Value(io.ReadAll(r))(t))
 }
+
+// A copy of a WebSocket has its messages with their opcodes, empty ones too, and stays
+// related to the copy of its handshake.
+func TestCopyExchangeOfWebSocket(t *testing.T) {
+	dir := t.TempDir()
+	from := require.Value(Create(filepath.Join(dir, "a.uwc"), Options{KeepSecrets: true}))(t)
+	shake := require.Value(from.Begin(captures.Exchange{Method: "GET", URL: "https://h/chat", HTTP: "1.1", Status: 101}))(t)
+	shake.End(captures.Complete, "")
+	w := require.Value(from.Begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://h/chat"}))(t)
+	w.Relate(captures.HandshakeOf, shake.ID())
+	final := captures.OpFinal
+	w.Message(captures.Up, captures.OpText, []byte("my key is "+testKey[:7]))
+	w.Message(captures.Up, captures.OpContinuation|final, []byte(testKey[7:]))
+	w.Message(captures.Down, captures.OpPing|final, nil)
+	w.Message(captures.Down, captures.OpBinary|captures.OpCompressed|final, []byte("\x08\x01"))
+	w.Message(captures.Up, captures.OpText|final, nil)
+	w.End(captures.Complete, "")
+	require.NoError(t, from.Flush(t.Context()))
+
+	to := require.Value(Create(filepath.Join(dir, "b.uwc"), Options{}))(t)
+	for id := int64(1); id <= 2; id++ {
+		require.NoError(t, to.CopyExchange(t.Context(), from, require.Value(from.Exchange(t.Context(), id))(t), [2][]redact.Edit{}))
+	}
+	alone := require.Value(Create(filepath.Join(dir, "c.uwc"), Options{}))(t)
+	require.NoError(t, alone.CopyExchange(t.Context(), from, require.Value(from.Exchange(t.Context(), 2))(t), [2][]redact.Edit{}))
+	for _, s := range []*Store{to, alone, from} {
+		defer func() { require.NoError(t, s.Close()) }()
+		require.NoError(t, s.Flush(t.Context()))
+	}
+
+	before, after := require.All(t, from.Chunks(t.Context(), 2, 0)), require.All(t, to.Chunks(t.Context(), 2, 0))
+	if len(before) != 5 || len(after) != len(before) {
+		t.Fatalf("%d chunks became %d", len(before), len(after))
+	}
+	for i := range after {
+		if after[i].Opcode != before[i].Opcode || len(after[i].Data) != len(before[i].Data) || after[i].Dir != before[i].Dir {
+			t.Errorf("chunk %d: %+v became %+v", i, before[i], after[i])
+		}
+		if strings.Contains(string(after[i].Data), testKey[7:]) {
+			t.Errorf("chunk %d: %q", i, after[i].Data)
+		}
+	}
+	if list := require.Value(to.Relations(t.Context(), 1))(t); len(list) != 1 || list[0] != (captures.Relation{Exchange: 2, Kind: captures.HandshakeOf, Target: 1}) {
+		t.Errorf("%+v", list)
+	}
+	if list := require.Value(to.Relations(t.Context(), 0))(t); len(list) != 1 {
+		t.Errorf("of all: %+v", list)
+	}
+	if list := require.Value(alone.Relations(t.Context(), 0))(t); len(list) != 0 {
+		t.Errorf("to what was not copied: %+v", list)
+	}
+}

@@ -19,10 +19,10 @@ import (
 // is left, or an error is yielded.
 //
 // Events come in the order in which they were recorded: each exchange's Began,
-// Responded and Ended once, Changed when something else became known, each
-// chunk once, all of an exchange's between its Began and its Ended. A note, a reading or
-// a definition is Added whenever it is set, in its newest state only. Chunks of
-// one direction come in order; one that was held back because a secret might
+// Responded and Ended once, Changed when something else became known that no event right
+// behind it tells, each chunk once, all of an exchange's between its Began and its Ended. A
+// note, a reading or a definition is Added whenever it is set, in its newest state only.
+// Chunks of one direction come in order; one that was held back because a secret might
 // have been passing can come after a later one of the other direction.
 //
 // Limits: the bodies together are bounded by the Limits of the store.

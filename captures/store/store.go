@@ -128,6 +128,9 @@ type Store struct {
 	// unsearched, if set, is called from recordings.
 	unsearched func(captures.Exchange, []redact.Unsearched)
 
+	// copied are the exchanges that CopyExchange has copied, in ascending order.
+	copied []int64
+
 	mu     sync.Mutex
 	nextID int64
 	open   map[int64]*recording

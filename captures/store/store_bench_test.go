@@ -116,3 +116,31 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "chunks/s")
 }
+
+// BenchmarkStoreExchanges records small calls until all are committed, as a recorder sees
+// them.
+func BenchmarkStoreExchanges(b *testing.B) {
+	s := require.Value(Create(filepath.Join(b.TempDir(), "a.uwc"), Options{}))(b)
+	request := captures.Headers{
+		{Name: "content-type", Value: "application/proto"},
+		{Name: "user-agent", Value: "connect-go/1.19.1 (go1.26)"},
+		{Name: "connect-protocol-version", Value: "1"},
+		{Name: "authorization", Value: "Bearer made-up-secret-token"},
+	}
+	response := captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "content-length", Value: "100"}, {Name: "date", Value: "Sun, 22 Nov 2026 12:00:00 GMT"}}
+	tls := captures.TLS{Version: "1.3", Cipher: "TLS_AES_128_GCM_SHA256", ServerName: "h.example", ALPN: "h2"}
+	body := bytes.Repeat([]byte("x"), 100)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		r := require.Value(s.Begin(captures.Exchange{Method: "POST", URL: "https://h.example/p.S/M", HTTP: "2", RequestHeaders: request, Client: "127.0.0.1:5000", Source: "proxy"}))(b)
+		r.Connection(tls, "127.0.0.1:443")
+		r.Chunk(captures.Up, body)
+		r.Response(200, response)
+		r.Chunk(captures.Down, body)
+		r.End(captures.Complete, "")
+	}
+	require.NoError(b, s.Flush(b.Context()))
+	b.StopTimer()
+	require.NoError(b, s.Close())
+}

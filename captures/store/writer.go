@@ -359,7 +359,7 @@ func (w *writer) commit(batch []op) error {
 				err = w.attempt(tx, o, failed)
 			}
 		case o.ex != nil:
-			err = w.writeExchange(tx, o, last)
+			err = w.writeExchange(tx, o, last[o.ex.ID])
 		case o.rel != nil:
 			w.n++
 			_, err = tx.Stmt(w.stmts.relate).Exec(w.n, o.rel.Exchange, string(o.rel.Kind), []byte(o.rel.Capture), o.rel.Target)
@@ -413,25 +413,38 @@ func (w *writer) flushRows(tx *sql.Tx) error {
 	return nil
 }
 
-// lastStates returns the last state of each exchange in a batch. Nobody sees a
-// transaction by halves, so the states before it need not be written.
-func lastStates(batch []op) map[int64]*captures.Exchange {
-	last := make(map[int64]*captures.Exchange)
+// A lastState is the last state of an exchange in a batch. Nobody sees a transaction by
+// halves, so the states before it need not be written.
+type lastState struct {
+	ex      *captures.Exchange
+	written bool
+}
+
+func lastStates(batch []op) map[int64]*lastState {
+	last := make(map[int64]*lastState)
 	for _, o := range batch {
-		if o.ex != nil {
-			last[o.ex.ID] = o.ex
+		switch {
+		case o.ex == nil:
+		case last[o.ex.ID] == nil:
+			last[o.ex.ID] = &lastState{ex: o.ex}
+		default:
+			last[o.ex.ID].ex = o.ex
 		}
 	}
 	return last
 }
 
 // writeExchange notes what happened to an exchange under the next number, and
-// writes its state, the first time in a batch that it comes up.
-func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchange) error {
+// writes its state, the first time in a batch that it comes up. What is followed by
+// something else in the batch need not be told.
+func (w *writer) writeExchange(tx *sql.Tx, o op, last *lastState) error {
+	if o.kind == captures.Changed && last.ex != o.ex {
+		return nil
+	}
 	w.n++
-	if e := last[o.ex.ID]; e != nil {
-		delete(last, e.ID)
-		row, err := w.exchangeRow(tx, e)
+	if !last.written {
+		last.written = true
+		row, err := w.exchangeRow(tx, last.ex)
 		if err != nil {
 			return err
 		}

@@ -20,10 +20,10 @@ type Resolved struct {
 	Head int64
 }
 
-// Resolve decodes what the number id identifies; with part, the exchange alone.
+// Resolve decodes what the number id identifies, as o says; with part, the exchange alone.
 //
 // Errors: of a damaged capture, with what is readable of the exchange.
-func Resolve(ctx context.Context, src captures.Capture, id int64, part bool) (Resolved, error) {
+func Resolve(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options) (Resolved, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return Resolved{}, err
@@ -33,38 +33,38 @@ func Resolve(ctx context.Context, src captures.Capture, id int64, part bool) (Re
 		all, err := Find(ctx, src, rec.ID)
 		if errors.Is(err, captures.ErrDamaged) {
 			// The exchange alone is better than nothing.
-			r.Exchange, _ = decode.Decode(ctx, src, rec.ID, decode.Options{})
+			r.Exchange, _ = decode.Decode(ctx, src, rec.ID, o)
 		}
 		if err != nil {
 			return r, err
 		}
 		r.Head = all.Head(rec.ID)
 		if r.Head == rec.ID && !part {
-			if r.Joined, err = all.Decode(ctx, src, rec.ID, decode.Options{}); err != nil {
+			if r.Joined, err = all.Decode(ctx, src, rec.ID, o); err != nil {
 				return r, err
 			}
 			r.Exchange = r.Joined.Exchange
 			return r, nil
 		}
 	}
-	r.Exchange, err = decode.Decode(ctx, src, rec.ID, decode.Options{})
+	r.Exchange, err = decode.Decode(ctx, src, rec.ID, o)
 	return r, err
 }
 
 // EachCall decodes the exchanges of a capture, or only the one with the number id if
 // that is not 0. Of a conversation there is first all of it, unless id names an
 // exchange and part says that it alone is wanted; joined tells the exchange whose
-// place it took.
+// place it took. They are decoded as o says.
 //
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
-func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
+func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options, do func(ex *decode.Exchange, joined bool) error) error {
 	if id != 0 {
 		one, err := Find(ctx, src, id)
 		if err != nil {
 			return err
 		}
-		return one.eachCall(ctx, src, id, part, do)
+		return one.eachCall(ctx, src, id, part, o, do)
 	}
 	all, damage := FindAll(ctx, src)
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
@@ -72,7 +72,7 @@ func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, do
 	}
 	for rec, err := range src.Exchanges(ctx) {
 		if err == nil {
-			err = all.eachCall(ctx, src, rec.ID, false, do)
+			err = all.eachCall(ctx, src, rec.ID, false, o, do)
 		}
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
@@ -84,10 +84,10 @@ func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, do
 
 // eachCall is EachCall for one exchange, whose conversation is among c. Of a damaged
 // one do gets what is there of it, and then the damage is the error.
-func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
+func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part bool, o decode.Options, do func(ex *decode.Exchange, joined bool) error) error {
 	joined := c.Head(id) == id && !part
 	if joined {
-		whole, err := c.Decode(ctx, src, id, decode.Options{})
+		whole, err := c.Decode(ctx, src, id, o)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part
 			return err
 		}
 	}
-	ex, damage := decode.Decode(ctx, src, id, decode.Options{})
+	ex, damage := decode.Decode(ctx, src, id, o)
 	if damage != nil {
 		if ex == nil || !errors.Is(damage, captures.ErrDamaged) {
 			return damage

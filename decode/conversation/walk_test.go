@@ -35,7 +35,7 @@ func TestEachCall(t *testing.T) {
 		{2, false, []string{"2 BidiAppend"}},
 	} {
 		var got []string
-		err := EachCall(t.Context(), p, c.id, c.part, func(ex *decode.Exchange, joined bool) error {
+		err := EachCall(t.Context(), p, c.id, c.part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 			text := fmt.Sprintf("%d %s", ex.ID, ex.RPC)
 			if joined {
 				text += " joined"
@@ -75,12 +75,12 @@ func TestWalkDamaged(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	n = 0
-	err := EachCall(t.Context(), p, 0, false, func(*decode.Exchange, bool) error { n++; return nil })
+	err := EachCall(t.Context(), p, 0, false, decode.Options{}, func(*decode.Exchange, bool) error { n++; return nil })
 	if !errors.Is(err, captures.ErrDamaged) || n != 4 {
 		t.Errorf("%d, %v", n, err)
 	}
 	enough := errors.New("enough")
-	if err := EachCall(t.Context(), p, 0, false, func(*decode.Exchange, bool) error { return enough }); !errors.Is(err, enough) {
+	if err := EachCall(t.Context(), p, 0, false, decode.Options{}, func(*decode.Exchange, bool) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestWalkDamaged(t *testing.T) {
 // TestResolve: a head stands for its conversation, a piece for itself.
 func TestResolve(t *testing.T) {
 	p := walkedCapture()
-	r, err := Resolve(t.Context(), p, 1, false)
+	r, err := Resolve(t.Context(), p, 1, false, decode.Options{})
 	if err != nil || r.Joined == nil || r.RPC != "Run" || r.Head != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -96,16 +96,16 @@ func TestResolve(t *testing.T) {
 	if o := r.Joined.OriginOf(f); o.Exchange == 0 {
 		t.Errorf("%+v", o)
 	}
-	if r, err = Resolve(t.Context(), p, 1, true); err != nil || r.Joined != nil || r.RPC != "RunSSE" {
+	if r, err = Resolve(t.Context(), p, 1, true, decode.Options{}); err != nil || r.Joined != nil || r.RPC != "RunSSE" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err = Resolve(t.Context(), p, 2, false); err != nil || r.Joined != nil || r.Head != 1 {
+	if r, err = Resolve(t.Context(), p, 2, false, decode.Options{}); err != nil || r.Joined != nil || r.Head != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err = Resolve(t.Context(), p, 3, false); err != nil || r.Head != 0 {
+	if r, err = Resolve(t.Context(), p, 3, false, decode.Options{}); err != nil || r.Head != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err = Resolve(t.Context(), p, 9, false); err == nil {
+	if _, err = Resolve(t.Context(), p, 9, false, decode.Options{}); err == nil {
 		t.Error("an exchange that is not there")
 	}
 }

@@ -44,11 +44,11 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		case pair.a == 0:
 			call.Changes = []Change{{Op: Add}}
 		default:
-			inA, err := conversation.Resolve(ctx, a, pair.a, false)
+			inA, err := conversation.Resolve(ctx, a, pair.a, false, decode.Options{})
 			if err != nil {
 				return list, err
 			}
-			inB, err := conversation.Resolve(ctx, b, pair.b, false)
+			inB, err := conversation.Resolve(ctx, b, pair.b, false, decode.Options{})
 			if err != nil {
 				return list, err
 			}

@@ -13,6 +13,8 @@ type Scope struct {
 	Headers bool
 	// Frames, if set, chooses the frames.
 	Frames func(*decode.Frame) bool
+	// Split says how the bytes of exchanges without HTTP divide into messages.
+	Split decode.Splitting
 }
 
 // Exchange looks into an exchange of src while it is read, and hands what it finds to
@@ -32,7 +34,7 @@ func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, 
 		}
 	}
 
-	stream := decode.NewStream(rec, decode.Options{Profile: src.Profile()})
+	stream := decode.NewStream(rec, decode.Options{Profile: src.Profile(), Split: scope.Split})
 	var unread error
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {

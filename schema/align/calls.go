@@ -55,7 +55,7 @@ type message struct {
 //
 // Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
 func (c *Calls) AddCapture(ctx context.Context, file string, src captures.Capture, id int64, part bool) error {
-	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+	return conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		if !joined {
 			c.Add(file, ex)
 		}

@@ -16,7 +16,7 @@ import (
 // Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
 func (k *Checker) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, onExchange func(*decode.Exchange)) (exchanges int, err error) {
 	defer func() { k.part = false }()
-	err = conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+	err = conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		exchanges++
 		if k.part = joined; joined {
 			conversation.DropJoined(ex)

@@ -166,16 +166,17 @@ func (k *Checker) addFrame(ex *decode.Exchange, f *decode.Frame) {
 	}
 	row.Frames++
 	row.Bytes += int64(len(f.Data))
+	codec := ex.CodecOf(f)
 	switch {
 	case f.Partial || f.Err != nil:
 		k.brokenFrames++
 	case md == nil:
 		recordFinding(k.unknownMethods, [2]string{ex.Service, ex.RPC}, k)
-	case ex.Codec == "json":
+	case codec == "json":
 		k.jsonFrames++
 		explained, ok := k.checkJSON(md, f.Data)
 		row.count(explained, ok)
-	case ex.Codec == "proto":
+	case codec == "proto":
 		t := f.Tree
 		if t == nil {
 			t = wire.Parse(f.Data, wire.Options{})

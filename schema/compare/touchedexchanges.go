@@ -51,7 +51,7 @@ func NewToucher(before, after *schema.Schema, changes []Change) *Toucher {
 //
 // Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
 func (t *Toucher) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, address func(id int64) string) error {
-	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+	return conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		if !joined {
 			t.Add(address(ex.ID), ex)
 		}
@@ -72,7 +72,7 @@ func (t *Toucher) Add(address string, ex *decode.Exchange) {
 		u.met(m.Parent())
 		for i := range ex.Frames {
 			f := &ex.Frames[i]
-			if ex.Codec != "proto" || !ex.IsMessage(f) {
+			if ex.CodecOf(f) != "proto" || !ex.IsMessage(f) {
 				continue
 			}
 			tree := f.Tree

@@ -93,6 +93,8 @@ type FrameOptions struct {
 	// Chosen says that all of each frame is a place, and not only what the definitions
 	// leave open in it.
 	Chosen bool
+	// Split says how the bytes of exchanges without HTTP divide into messages.
+	Split decode.Splitting
 	// Address names a frame of an exchange, or of the part of a conversation.
 	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string
 }
@@ -102,13 +104,13 @@ type FrameOptions struct {
 //
 // Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
 func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, o FrameOptions) error {
-	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+	return conversation.EachCall(ctx, src, id, part, decode.Options{Split: o.Split}, func(ex *decode.Exchange, joined bool) error {
 		if joined {
 			conversation.DropJoined(ex)
 		}
 		for i := range ex.Frames {
 			f := &ex.Frames[i]
-			if f.End == nil && (o.Wanted == nil || o.Wanted(f)) {
+			if f.End == nil && f.Close == nil && (o.Wanted == nil || o.Wanted(f)) {
 				ts.addFrame(ex, f, o.Address(ex, f, joined), o.Chosen)
 			}
 		}
@@ -119,7 +121,7 @@ func (ts *Targets) AddCapture(ctx context.Context, src captures.Capture, id int6
 // addFrame adds a frame of an exchange, which goes by the name address. Of a frame
 // that was chosen, all of it is a place.
 func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string, chosen bool) {
-	if f.Tree == nil || ex.Codec == "json" {
+	if f.Tree == nil || ex.CodecOf(f) == "json" {
 		ts.Others++
 		return
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"unwire/captures"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -27,7 +28,16 @@ func EachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		return err
 	}
 	defer store.Close()
-	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, do)
+	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, decode.Options{}, do)
+}
+
+// CheckSplitting refuses to split an exchange of HTTP: its protocol says what its
+// messages are.
+func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
+	if by == "" || ex.Transport != captures.HTTP {
+		return nil
+	}
+	return Usagef("--as %s is for connections without HTTP; exchange %d is %s, whose frames are known", by, ex.ID, ex.Protocol)
 }
 
 // Remark says what of an exchange could not be decoded, and is not read.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"encoding/hex"
 	"time"
 
 	"unwire/captures"
@@ -47,6 +48,12 @@ type Exchange struct {
 	// The program that made the connection, where it is known.
 	Process *Process `json:"process,omitempty"`
 
+	// "websocket", "tls" or "tcp" where the exchange is not HTTP.
+	Transport captures.Transport `json:"transport,omitempty"`
+
+	// What the exchange is to others, and they to it.
+	Relations []Relation `json:"relations,omitempty"`
+
 	// The head of the conversation that it is a piece of.
 	Joined int64 `json:"joined,omitempty"`
 
@@ -54,16 +61,36 @@ type Exchange struct {
 	Parts []int64 `json:"parts,omitempty"`
 }
 
-// NewExchange is the line of a listed exchange.
-func NewExchange(ex *conversation.Listed) *Exchange {
+// NewExchange is the line of a listed exchange with its relations.
+func NewExchange(ex *conversation.Listed, relations []captures.Relation) *Exchange {
 	return &Exchange{
 		ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: ex.Service, RPC: ex.RPC,
 		Protocol: ex.Protocol, Codec: ex.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: ex.Code,
 		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: milliseconds(ex.Duration),
 		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Exchange.Error,
-		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Process: NewProcess(ex.Process), Joined: ex.Joined, Parts: ex.Parts,
+		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Process: NewProcess(ex.Process),
+		Transport: ex.Transport, Relations: NewRelations(relations), Joined: ex.Joined, Parts: ex.Parts,
 	}
+}
+
+// A Relation says what an exchange is to another one. Its members are numbers of exchanges.
+type Relation struct {
+	Kind     captures.RelationKind `json:"kind"`     // "handshake" …
+	Exchange int64                 `json:"exchange"` // a WebSocket
+	Target   int64                 `json:"target"`   // what opened it
+
+	// The id of the capture of the target, in hex; missing if it is the same.
+	Capture string `json:"capture,omitempty"`
+}
+
+// NewRelations are the relations of an exchange.
+func NewRelations(list []captures.Relation) []Relation {
+	var out []Relation
+	for _, r := range list {
+		out = append(out, Relation{Kind: r.Kind, Exchange: r.Exchange, Target: r.Target, Capture: hex.EncodeToString([]byte(r.Capture))})
+	}
+	return out
 }
 
 // A Process is the program that made the connection of an exchange. Any member may be

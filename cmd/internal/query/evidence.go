@@ -28,6 +28,9 @@ func (c *Capture) evidenceOf(ctx context.Context, at conversation.Resolved) *dec
 	if at.Joined != nil {
 		name += " joined"
 	}
+	if c.Splitting != "" {
+		name += " " + string(c.Splitting)
+	}
 	if pool := c.keptEvidence(ctx, name, last); pool != nil {
 		return pool
 	}

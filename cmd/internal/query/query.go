@@ -22,7 +22,9 @@ import (
 	"context"
 	"sync"
 
+	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/decode"
 	"unwire/decode/conversation"
 )
 
@@ -30,6 +32,10 @@ import (
 // goroutines.
 type Capture struct {
 	*store.Store
+
+	// Splitting says how the bytes of exchanges without HTTP divide into messages; it is
+	// not changed once something was asked.
+	Splitting decode.Splitting
 
 	mu       sync.Mutex
 	evidence map[string][]byte // as storedEvidence has it, by name
@@ -58,11 +64,25 @@ func (c *Capture) List(ctx context.Context) (*conversation.List, error) {
 	return list, err
 }
 
+// Related returns the relations of the exchanges, by the numbers of both that they are
+// between.
+func (c *Capture) Related(ctx context.Context) (map[int64][]captures.Relation, error) {
+	list, err := c.Relations(ctx, 0)
+	by := map[int64][]captures.Relation{}
+	for _, r := range list {
+		by[r.Exchange] = append(by[r.Exchange], r)
+		if r.Capture == "" && r.Target != r.Exchange {
+			by[r.Target] = append(by[r.Target], r)
+		}
+	}
+	return by, err
+}
+
 // Resolve decodes what the number of an exchange stands for: the stream that was
 // carried in several calls if the number names its head, unless part is set; else the
 // exchange.
 //
 // Errors: of a damaged capture, with what is readable of the exchange.
 func (c *Capture) Resolve(ctx context.Context, id int64, part bool) (conversation.Resolved, error) {
-	return conversation.Resolve(ctx, c.Store, id, part)
+	return conversation.Resolve(ctx, c.Store, id, part, decode.Options{Split: c.Splitting})
 }

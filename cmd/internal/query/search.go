@@ -75,7 +75,7 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 
 	found := 0
 	var failed error
-	scope := search.Scope{Headers: s.Headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
+	scope := search.Scope{Split: c.Splitting, Headers: s.Headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
 		return (s.Dir == "" || f.Dir.String() == s.Dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame)
 	}}
 	damage := search.Exchange(ctx, c.Store, rec, s.Query, scope, func(m search.Match) (more bool) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -31,13 +32,18 @@ func PinningHint(failure string) string {
 }
 
 // ExchangeHead writes what is known of an exchange besides its frames.
-func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
-	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(at.Method+" "+at.URL)))
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation) {
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
 	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
 	if at.Codec != "" {
 		fmt.Fprintf(w, " (%s)", term.Clean(at.Codec))
 	}
-	fmt.Fprintf(w, " · HTTP/%s · status %d", term.Clean(at.HTTP), at.Status)
+	if at.HTTP != "" || at.Transport == captures.HTTP {
+		fmt.Fprintf(w, " · HTTP/%s", term.Clean(at.HTTP))
+	}
+	if at.Transport == captures.HTTP {
+		fmt.Fprintf(w, " · status %d", at.Status)
+	}
 	if at.Code != "" {
 		fmt.Fprintf(w, " · %s", term.Clean(at.Code))
 	}
@@ -60,6 +66,9 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved) {
 	}
 	fmt.Fprintln(w)
 
+	for _, r := range contract.NewRelations(relations) {
+		fmt.Fprintf(w, "%s\n", relationText(at.ID, r))
+	}
 	if at.Error != "" {
 		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
 	}
@@ -105,8 +114,12 @@ func programText(p captures.Process) string {
 
 // ExchangeBegan writes the head of an exchange that is being recorded.
 func ExchangeBegan(out *term.Output, w io.Writer, ex *captures.Exchange, call decode.Call) {
-	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(ex.Method+" "+ex.URL)))
-	fmt.Fprintf(w, "exchange %d · %s · HTTP/%s\n", ex.ID, call.Protocol, term.Clean(ex.HTTP))
+	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(ex.Method+" "+ex.URL))))
+	fmt.Fprintf(w, "exchange %d · %s", ex.ID, call.Protocol)
+	if ex.HTTP != "" || ex.Transport == captures.HTTP {
+		fmt.Fprintf(w, " · HTTP/%s", term.Clean(ex.HTTP))
+	}
+	fmt.Fprintln(w)
 	Headers(out, w, "↑", "", ex.RequestHeaders)
 }
 

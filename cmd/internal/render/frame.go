@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
@@ -36,7 +37,12 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	if f.Err != nil {
 		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
 	}
+	binary := at.Transport != captures.HTTP && f.Tree == nil && len(f.Data) > 0 && !decode.IsText(f.Data)
 	switch {
+	case f.Close != nil:
+		fmt.Fprintf(w, "    %s\n", term.Clean(f.Close.String()))
+	case binary:
+		hexOfBytes(out, w, f.Data, o.All)
 	case o.Hex:
 		_ = hexFrame(out, w, f, view, o.All)
 	case f.Tree != nil:
@@ -59,6 +65,12 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 // frameFacts is the first line of a frame: time, size, compression, flags and type.
 func frameFacts(f *decode.Frame, view decode.View) string {
 	facts := []string{fmt.Sprintf("%.1f ms", app.Millis(f.T)), app.Counted(len(f.Raw), "byte")}
+	if f.Opcode != 0 {
+		facts = append(facts, decode.OpcodeName(f.Opcode))
+	}
+	if f.Opcode&captures.OpCompressed != 0 {
+		facts = append(facts, "compressed on the wire")
+	}
 	if f.Encoding != "" {
 		facts = append(facts, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
 	}

@@ -122,6 +122,15 @@ func hexFrame(out *term.Output, w io.Writer, f *decode.Frame, by decode.View, al
 	return nil
 }
 
+// hexOfBytes writes bytes that are neither text nor a message.
+func hexOfBytes(out *term.Output, w io.Writer, data []byte, all bool) {
+	o := stdoutHex(out, all)
+	o.Indent = "    "
+	v := newHexView(w, o)
+	v.rows(0, []byteRun{{part: partBytes, data: data}}, fmt.Sprintf("bytes[%d]", len(data)))
+	_ = v.flush()
+}
+
 // endLines says in words what an end of stream or a unary error says.
 func endLines(end *envelope.End) []string {
 	if end.Error == nil {

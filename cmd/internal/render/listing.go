@@ -30,11 +30,15 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if processes {
 		head = append(head, "PROCESS")
 	}
+	related := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return len(l.Relations) > 0 })
+	if related {
+		head = append(head, "RELATED")
+	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
-			strconv.FormatInt(l.ID, 10), CallName(l), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP,
-			strconv.Itoa(l.Status), Ending(l), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
+			strconv.FormatInt(l.ID, 10), CallName(l), string(l.Protocol), l.Codec, httpText(l.HTTP),
+			statusText(l), Ending(l), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
 			app.ByteSize(l.BytesUp), app.ByteSize(l.BytesDown), fmt.Sprintf("%.1f ms", l.DurationMS),
 		}
 		if joined {
@@ -46,8 +50,60 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		if processes {
 			rows[i] = append(rows[i], processText(l.Process))
 		}
+		if related {
+			rows[i] = append(rows[i], relatedText(l))
+		}
 	}
 	return out.Table(head, rows)
+}
+
+// httpText names a version of HTTP; "" for an exchange without HTTP.
+func httpText(version string) string {
+	if version == "" {
+		return ""
+	}
+	return "HTTP/" + version
+}
+
+// statusText is the status of an exchange, if it is one of HTTP.
+func statusText(l *contract.Exchange) string {
+	if l.Transport != captures.HTTP && l.Status == 0 {
+		return ""
+	}
+	return strconv.Itoa(l.Status)
+}
+
+// maxRelated is how many relations of an exchange a table names.
+const maxRelated = 4
+
+// relatedText names the relations of an exchange.
+func relatedText(l *contract.Exchange) string {
+	var texts []string
+	for i, r := range l.Relations {
+		if i == maxRelated {
+			texts = append(texts, "…")
+			break
+		}
+		texts = append(texts, relationText(l.ID, r))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// relationText says what the exchange id is to the other one of a relation.
+func relationText(id int64, r contract.Relation) string {
+	target := fmt.Sprintf("#%d", r.Target)
+	if r.Capture != "" {
+		target += " of another capture"
+	}
+	switch handshake := r.Kind == captures.HandshakeOf; {
+	case handshake && r.Exchange == id:
+		return "opened by " + target
+	case handshake:
+		return fmt.Sprintf("handshake of #%d", r.Exchange)
+	case r.Exchange == id:
+		return term.Clean(string(r.Kind)) + " " + target
+	}
+	return fmt.Sprintf("#%d is %s this", r.Exchange, term.Clean(string(r.Kind)))
 }
 
 // haveSeveralProcesses reports whether exchanges are of more than one program.
@@ -105,7 +161,7 @@ func CallName(l *contract.Exchange) string {
 	if l.Service != "" {
 		return l.Service + "/" + l.RPC
 	}
-	return l.Method + " " + l.URL
+	return strings.TrimSpace(l.Method + " " + l.URL)
 }
 
 // Ending is the code of an exchange, or how it ended where it did not end cleanly.

@@ -40,7 +40,7 @@ func newTraffic(have *schema.Schema, p *profile.Profile) *traffic {
 // addCapture enters the exchanges of a capture, or only the one with the number id if
 // that is not 0, as conversation.EachCall walks them.
 func (t *traffic) addCapture(ctx context.Context, src captures.Capture, id int64, part bool) error {
-	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+	return conversation.EachCall(ctx, src, id, part, decode.Options{}, func(ex *decode.Exchange, joined bool) error {
 		if joined {
 			conversation.DropJoined(ex)
 		} else if t.onExchange != nil {

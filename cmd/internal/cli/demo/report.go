@@ -96,7 +96,7 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	}
 	rows := make([][]string, len(list.Exchanges))
 	for i := range list.Exchanges {
-		l := contract.NewExchange(&list.Exchanges[i])
+		l := contract.NewExchange(&list.Exchanges[i], nil)
 		rows[i] = []string{
 			fmt.Sprintf("#%d", l.ID), render.CallName(l), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, render.Ending(l),
 			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -59,7 +60,7 @@ there is the place, what was expected and found, and all that can be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd.Context(), a, f, inputArg(args)) },
 	}
 	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages; or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages (delimited32be, delimited32le: of a capture's connection without HTTP); or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as 1.2:string: for this once, not remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path, as 1.2, is read as it is: each reading with its evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
@@ -96,11 +97,11 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if f.explain != "" && f.hex {
 		return app.Usagef("--explain goes neither with --hex nor with --follow")
 	}
-	opts := text.Options{In: f.in, As: whole}
+	opts := text.Options{In: f.in}
 	if opts.Type, err = f.message(ctx); err != nil {
 		return err
 	}
-	src, by, err := openRead(ctx, a, name, f, opts.Type, chosen)
+	src, by, err := openRead(ctx, a, name, f, opts.Type, chosen, whole)
 	if err != nil {
 		return err
 	}
@@ -109,6 +110,7 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if src.frame {
 		opts.In = "raw"
 	}
+	opts.As = cmp.Or(src.as, whole)
 	opts.Type, opts.Evidence, opts.Choices = by.Type, by.Evidence, by.Choices
 	if f.explain != "" || len(chosen) > 0 {
 		opts.Done = nil // the data is read twice
@@ -137,7 +139,7 @@ func (f decodeFlags) check(whole string) error {
 	if err := app.OneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
 		return err
 	}
-	if err := app.OneOf("--as", whole, "auto", "message", "frames", "delimited"); err != nil {
+	if err := app.OneOf("--as", whole, append([]string{"auto", "message"}, decode.Splittings()...)...); err != nil {
 		return err
 	}
 	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
@@ -179,16 +181,20 @@ func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescripto
 // A decodedInput is what is decoded.
 type decodedInput struct {
 	*app.Input
-	frame  bool // of a capture
-	pooled int  // messages that the evidence is drawn from; 1 without a capture
+	frame  bool   // of a capture
+	as     string // what the data is, where that is known
+	pooled int    // messages that the evidence is drawn from; 1 without a capture
 }
 
 // openRead opens a frame's data if name is the address of a frame, else a file, with
 // how its fields are read. Md comes before the definition of a frame's method.
-func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice) (decodedInput, decode.View, error) {
+func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	addr := query.ParseAddress(name)
 	by := decode.View{Type: md}
 	if addr.Exchange == 0 {
+		if isFixedLength(whole) {
+			return decodedInput{}, by, fixedLengthError(whole)
+		}
 		if f.once {
 			return decodedInput{}, by, app.Usagef("--once is for a frame of a capture: of a file nothing is remembered")
 		}
@@ -202,11 +208,27 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 		}
 		return decodedInput{Input: in, pooled: 1}, by, err
 	}
+	return openFrame(ctx, a, addr, f, md, chosen, whole)
+}
+
+// openFrame is openRead for a frame of a capture.
+func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
+	by := decode.View{Type: md}
 	store, err := app.OpenCapture(addr.File)
 	if err != nil {
 		return decodedInput{}, by, err
 	}
 	defer store.Close()
+	rec, err := store.Exchange(ctx, addr.Exchange)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	switch {
+	case rec.Transport != captures.HTTP && slices.Contains(decode.Splittings(), whole):
+		store.Splitting = decode.Splitting(whole)
+	case isFixedLength(whole):
+		return decodedInput{}, by, fixedLengthError(whole)
+	}
 	ex, err := store.Resolve(ctx, addr.Exchange, addr.Part)
 	if err != nil {
 		return decodedInput{}, by, err
@@ -229,7 +251,21 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 	if md != nil {
 		by.Type = md
 	}
-	return decodedInput{&app.Input{Data: frame.Data}, true, v.Messages(frame.Dir)}, by, nil
+	src := decodedInput{Input: &app.Input{Data: frame.Data}, frame: true, pooled: v.Messages(frame.Dir)}
+	if store.Splitting != "" {
+		src.as = "message"
+	}
+	return src, by, nil
+}
+
+// isFixedLength reports a way of delimiting messages that only connections without HTTP
+// are read by.
+func isFixedLength(as string) bool {
+	return as == string(decode.SplitBigEndian) || as == string(decode.SplitLittleEndian)
+}
+
+func fixedLengthError(as string) error {
+	return app.Usagef("--as %s is for a capture's connections without HTTP, as in F.uwc#7/down/0", as)
 }
 
 // checkChoices looks for the fields of choices in a file's messages: a field that none
@@ -280,9 +316,14 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 	if err != nil {
 		return err
 	}
+	var split decode.Splitting
+	if slices.Contains(decode.Splittings(), whole) {
+		split = decode.Splitting(whole)
+	}
 	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
 	w := bufio.NewWriter(a.Out)
 	return seen.watch(ctx, a, addr, decode.Watcher{
+		Split: split,
 		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
 			at := query.Address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
 			if f.format != "json" {
@@ -292,7 +333,11 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 			if md != nil {
 				by.Type = md
 			}
-			doc, err := text.Decode(fr.Data, text.Options{In: "raw", As: whole, Type: by.Type, Choices: by.Choices})
+			as := whole
+			if split != "" && ex.Transport != captures.HTTP && fr.Tree != nil {
+				as = "message"
+			}
+			doc, err := text.Decode(fr.Data, text.Options{In: "raw", As: as, Type: by.Type, Choices: by.Choices})
 			if err != nil {
 				return err
 			}

@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
@@ -34,16 +36,17 @@ func ls(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	}
 	defer capture.Close()
 	list, err := capture.List(ctx)
-	if outErr := printList(a, list, asJSON); outErr != nil {
+	related, relatedErr := capture.Related(ctx)
+	if outErr := printList(a, list, related, asJSON); outErr != nil {
 		return outErr
 	}
-	return err
+	return cmp.Or(err, relatedErr)
 }
 
-func printList(a *app.App, list *conversation.List, asJSON bool) error {
+func printList(a *app.App, list *conversation.List, related map[int64][]captures.Relation, asJSON bool) error {
 	lines := make([]*contract.Exchange, len(list.Exchanges))
 	for i := range lines {
-		lines[i] = contract.NewExchange(&list.Exchanges[i])
+		lines[i] = contract.NewExchange(&list.Exchanges[i], related[list.Exchanges[i].ID])
 	}
 	if asJSON {
 		w := bufio.NewWriterSize(a.Out, 64<<10)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,7 @@ import (
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/kind"
 )
 
@@ -63,7 +66,7 @@ as the one stream that it is, with what was missing, repeated or out of order
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down/1.2")
@@ -84,7 +87,7 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if o.hex && o.json || o.all && !o.hex {
 		return app.Usagef("--hex is for people, not --json, and --all goes with it")
 	}
-	chosen, err := parseShowAs(o)
+	splitting, chosen, err := parseShowAs(o)
 	if err != nil {
 		return err
 	}
@@ -97,10 +100,14 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		return err
 	}
 	defer capture.Close()
+	capture.Splitting = splitting
 	at, readErr := capture.Resolve(ctx, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
 		return readErr
+	}
+	if err := app.CheckSplitting(ex, splitting); err != nil {
+		return err
 	}
 
 	frames := ex.Frames
@@ -119,42 +126,58 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		return explainFrames(a, ex, frames, v, o)
 	}
 	if o.json {
-		for i := range frames {
-			f := &frames[i]
-			if err := a.Print(contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)); err != nil {
-				return err
-			}
-		}
-		return undecoded(a, ex, readErr)
+		err = printFrames(a, at, frames, v)
+	} else {
+		err = writeFrames(ctx, a, capture, at, frames, v, addr.Frame < 0, o)
 	}
+	if err != nil {
+		return err
+	}
+	return undecoded(a, ex, readErr)
+}
 
+// printFrames prints frames of an exchange as JSON.
+func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views) error {
+	for i := range frames {
+		f := &frames[i]
+		if err := a.Print(contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFrames writes frames of an exchange for people, behind its head if that is wanted.
+func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, head bool, o showFlags) error {
 	w := bufio.NewWriter(a.Out)
-	if addr.Frame < 0 {
-		render.ExchangeHead(a.Out, w, at)
+	if head {
+		relations, err := capture.Relations(ctx, at.ID)
+		if err != nil {
+			return err
+		}
+		render.ExchangeHead(a.Out, w, at, relations)
 	}
 	for i := range frames {
 		render.Frame(a.Out, w, at, &frames[i], v, o.frameOptions())
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return undecoded(a, ex, readErr)
+	return w.Flush()
 }
 
 func (o showFlags) frameOptions() render.FrameOptions {
 	return render.FrameOptions{Hex: o.hex, All: o.all}
 }
 
-// parseShowAs reads --as, where bytes as a whole are what the protocol says.
-func parseShowAs(o showFlags) ([]query.Choice, error) {
+// parseShowAs reads --as, where bytes as a whole are what the protocol says, unless that
+// is none of HTTP.
+func parseShowAs(o showFlags) (decode.Splitting, []query.Choice, error) {
 	whole, list, err := parseChosenAll(o.as)
-	if whole != "" {
-		return nil, app.Usagef("--as is a field and its type here, as in 1.2:string, not %q", whole)
+	if whole != "" && !slices.Contains(decode.Splittings(), whole) {
+		return "", nil, app.Usagef("--as is a field and its type here, as in 1.2:string, or how a connection without HTTP divides into messages (%s), not %q", strings.Join(decode.Splittings(), ", "), whole)
 	}
 	if err == nil && o.once && len(list) == 0 {
 		err = app.Usagef("--once goes with --as")
 	}
-	return list, err
+	return decode.Splitting(whole), list, err
 }
 
 // explainFrames says why a field of frames is read as it is.

@@ -85,14 +85,14 @@ func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags
 	if err != nil {
 		return err
 	}
-	chosen, err := parseShowAs(o)
+	splitting, chosen, err := parseShowAs(o)
 	if err != nil {
 		return err
 	}
 	seen := followedViews{defs: defs, chosen: chosen, by: map[string]*query.Views{}}
 	w := bufio.NewWriter(a.Out)
 	if o.json {
-		return seen.watch(ctx, a, addr, decode.Watcher{Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+		return seen.watch(ctx, a, addr, decode.Watcher{Split: splitting, Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
 			v := seen.of(ctx, ex, call)
 			return a.Print(contract.NewFrame(resolved(ex, call), f, v.Of(call, f.Dir), v.FieldsOf))
 		}})
@@ -106,6 +106,7 @@ func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags
 		last = id
 	}
 	return seen.watch(ctx, a, addr, decode.Watcher{
+		Split: splitting,
 		Began: func(ex *captures.Exchange, call decode.Call) error {
 			last = ex.ID
 			render.ExchangeBegan(a.Out, w, ex, call)

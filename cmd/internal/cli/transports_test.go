@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/captures"
+	"unwire/captures/store"
+)
+
+// recordTransports records one exchange of each kind of transport: 1 is the handshake of
+// 2, a WebSocket; 3 is TLS without HTTP, 4 is TCP with delimited messages, 5 is a call.
+func recordTransports(t *testing.T, secret string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "transports.uwc")
+	s, err := store.Create(path, store.Options{KeepSecrets: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(ex captures.Exchange) captures.Recording {
+		rec, err := s.Begin(ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	up, down, final := captures.Up, captures.Down, captures.OpFinal
+
+	shake := begin(captures.Exchange{Method: "GET", URL: "https://chat.example/ws/42?v=1", HTTP: "1.1", Status: 101, ResponseHeaders: captures.Headers{{Name: "upgrade", Value: "websocket"}}})
+	shake.EndAt(time.Millisecond, captures.Complete, "")
+	ws := begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://chat.example/ws/42?v=1", HTTP: "1.1"})
+	ws.Relate(captures.HandshakeOf, shake.ID())
+	at := func(i int) time.Duration { return time.Duration(i) * time.Millisecond }
+	ws.MessageAt(up, at(1), captures.OpText|final, []byte(`{"type":"login","token":"`+secret+`"}`))
+	ws.MessageAt(down, at(2), captures.OpText, []byte(`{"type":"welcome",`))
+	ws.MessageAt(down, at(3), captures.OpContinuation|final, []byte(`"user":"kim"}`))
+	ws.MessageAt(down, at(4), captures.OpPing|final, []byte("beat"))
+	ws.MessageAt(up, at(5), captures.OpPong|final, []byte("beat"))
+	ws.MessageAt(down, at(6), captures.OpBinary|final, protowire.AppendString([]byte{0x08, 0x01, 0x12}, "a needle in a message"))
+	ws.MessageAt(down, at(7), captures.OpClose|final, []byte("\x03\xe8bye"))
+	ws.EndAt(at(8), captures.Complete, "")
+
+	raw := begin(captures.Exchange{Transport: captures.RawTLS, URL: "tls://mail.example:465"})
+	raw.ChunkAt(down, at(1), []byte("220 mail.example ready\r\n"))
+	raw.ChunkAt(up, at(2), []byte("AUTH "+secret+"\r\n"))
+	raw.ChunkAt(down, at(3), []byte("\x00\xff\x01\x02 binary"))
+	raw.EndAt(at(4), captures.Complete, "")
+
+	tcp := begin(captures.Exchange{Transport: captures.RawTCP, URL: "tcp://feed.example:7000"})
+	var stream []byte
+	for i := range 12 {
+		m := protowire.AppendString([]byte{0x08, byte(i + 1), 0x12}, strings.Repeat("quote ", 1+i%3)+"of the feed")
+		stream = append(protowire.AppendVarint(stream, uint64(len(m))), m...)
+	}
+	for i := 0; i < len(stream); i += 17 {
+		tcp.ChunkAt(down, at(i), stream[i:min(i+17, len(stream))])
+	}
+	tcp.EndAt(at(500), captures.Complete, "")
+
+	call := begin(captures.Exchange{
+		Method: "POST", URL: "https://h.example/demo.v1.Things/Get", HTTP: "2",
+		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}},
+	})
+	call.ChunkAt(up, at(1), []byte{0x08, 0x07})
+	call.Response(200, captures.Headers{{Name: "content-type", Value: "application/proto"}})
+	call.ChunkAt(down, at(2), protowire.AppendString([]byte{0x0a}, "a thing"))
+	call.EndAt(at(3), captures.Complete, "")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Exchanges without HTTP are listed and shown.
+func TestTransportsAreShown(t *testing.T) {
+	t.Parallel()
+	file := recordTransports(t, "hunter2-hunter2-hunter2")
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"ls F", []string{"2\twss://chat.example/ws/42?v=1\twebsocket\tmixed\tHTTP/1.1\t\tok\t2\t4", "handshake of #2", "opened by #1", "3\ttls://mail.example:465\ttls\t\t\t\tok\t1\t2", "tcp://feed.example:7000"}},
+		{"ls --json F", []string{`"protocol":"websocket"`, `"transport":"tcp"`, `"relations":[{"kind":"handshake","exchange":2,"target":1}]`}},
+		{"show F 1", []string{"handshake of #2"}},
+		{"show F 2", []string{"wss://chat.example/ws/42?v=1\nexchange 2 · websocket (mixed) · HTTP/1.1 · ok", "opened by #1", `"type":"welcome","user":"kim"`, "ping", "close 1000: bye", "a needle in a message"}},
+		{"show --json F 2", []string{`"opcode":"text"`, `"opcode":"ping"`, `"close":{"code":1000,"reason":"bye"}`}},
+		{"show F#2/down/2", []string{"2: string \"a needle in a message\""}},
+		{"show --hex F#2/down/2", []string{"61 20 6e 65"}},
+		{"show F 3", []string{"exchange 3 · tls · ok", "220 mail.example ready", "00 ff 01 02"}},
+		{"show --json F#3/down/1", []string{`"raw":"AP8BAiBiaW5hcnk="`, `"off":24`}},
+		{"show --as delimited F 4", []string{"↓ 11", "quote of the feed"}},
+		{"show --as delimited F#4/down/3", []string{"1: int64 4"}},
+		{"decode --as delimited F#4/down/3", []string{"1: 4"}},
+		{"decode F#2/down/2", []string{"needle"}},
+		{"decode F#2/up/0", []string{"login"}},
+	} {
+		args := strings.Fields(strings.ReplaceAll(c.args, "F", file))
+		status, out, talk := run(args...)
+		if status != 0 {
+			t.Errorf("%s: status %d, %s", c.args, status, talk)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s%s", c.args, want, out, talk)
+			}
+		}
+	}
+}
