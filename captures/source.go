@@ -34,10 +34,6 @@ type Capture interface {
 
 	// Exchanges yields the exchanges in the order of their numbers.
 	Exchanges(ctx context.Context) iter.Seq2[*Exchange, error]
-
-	// Relations returns how exchange id is related to others, or with an id of 0 the
-	// relations of all exchanges.
-	Relations(ctx context.Context, id int64) ([]Relation, error)
 }
 
 // A Recorder records exchanges: into a capture file, or a series of them.

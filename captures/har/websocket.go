@@ -86,12 +86,12 @@ func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []mark) 
 
 // A sockets finds the WebSockets that handshakes opened.
 type sockets struct {
-	src       captures.Capture
+	src       transfer.Source
 	relations transfer.Relations
 	opened    map[int64][]int64 // by handshake
 }
 
-func loadSockets(ctx context.Context, src captures.Capture) (*sockets, error) {
+func loadSockets(ctx context.Context, src transfer.Source) (*sockets, error) {
 	relations, err := transfer.LoadRelations(ctx, src)
 	if err != nil {
 		return nil, err

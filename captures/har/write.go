@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/envelope"
 )
@@ -57,7 +58,7 @@ type Written struct {
 // Limits: it holds one entry at a time. Frames are written with their trees
 // while an exchange has no more than 1 MiB of them.
 // Errors: of src and of w; what had been written by then is no whole HAR.
-func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (Written, error) {
+func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
 	}
@@ -151,7 +152,7 @@ type loadedExchange struct {
 }
 
 // loadExchange reads the chunks of an exchange, until they are too large.
-func loadExchange(ctx context.Context, src captures.Capture, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
+func loadExchange(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
 	h := &loadedExchange{ex: ex, profile: src.Profile(), large: ex.BytesUp > limit || ex.BytesDown > limit}
 	if h.large {
 		return h, nil

@@ -16,7 +16,7 @@ import (
 //
 // Limits: it holds a page of chunks at a time. Errors: of src and of w, with
 // the exchange; what had been written by then is not whole.
-func Export(ctx context.Context, w io.Writer, src captures.Capture) (int, error) {
+func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	n := 0
 	relations, err := transfer.LoadRelations(ctx, src)
@@ -38,7 +38,7 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture) (int, error)
 	return n, nil
 }
 
-func writeLine(ctx context.Context, out *bufio.Writer, src captures.Capture, ex *captures.Exchange, relations transfer.Relations) error {
+func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange, relations transfer.Relations) error {
 	h := headOf(ex)
 	h.Relations = relations.JSON(ex.ID)
 	var b bytes.Buffer

@@ -25,14 +25,14 @@ const maskKeySize = 32
 // values have equal placeholders in one export, and no two exports can be
 // matched.
 type maskedSource struct {
-	src captures.Capture
+	src Source
 	key []byte
 }
 
 // Mask returns a view of src that may leave the machine.
 //
 // It masks no secrets: package decode/secret has removed those.
-func Mask(src captures.Capture) captures.Capture {
+func Mask(src Source) Source {
 	key := make([]byte, maskKeySize)
 	_, _ = rand.Read(key) // never fails: it would end the program
 	return &maskedSource{src, key}

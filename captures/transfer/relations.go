@@ -26,7 +26,7 @@ type Relations map[int64][]captures.Relation
 // LoadRelations reads the relations of a capture.
 //
 // Limits: those of the capture.
-func LoadRelations(ctx context.Context, src captures.Capture) (Relations, error) {
+func LoadRelations(ctx context.Context, src Source) (Relations, error) {
 	list, err := src.Relations(ctx, 0)
 	if err != nil {
 		return nil, err

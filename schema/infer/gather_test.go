@@ -37,8 +37,6 @@ func (c memoryCapture) Exchange(_ context.Context, id int64) (*captures.Exchange
 
 func (c memoryCapture) Profile() *profile.Profile { return nil }
 
-func (c memoryCapture) Relations(context.Context, int64) ([]captures.Relation, error) { return nil, nil }
-
 func (c memoryCapture) Chunks(_ context.Context, id, _ int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		yield(captures.Chunk{Exchange: id, Dir: captures.Up, Data: c.requests[id-1]}, nil)

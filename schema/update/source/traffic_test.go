@@ -30,8 +30,6 @@ func (c callCapture) Exchange(_ context.Context, id int64) (*captures.Exchange, 
 
 func (c callCapture) Profile() *profile.Profile { return nil }
 
-func (c callCapture) Relations(context.Context, int64) ([]captures.Relation, error) { return nil, nil }
-
 func (c callCapture) Chunks(_ context.Context, id, _ int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		yield(captures.Chunk{Exchange: id, Dir: captures.Up, Data: c.requests[id-1]}, nil)
