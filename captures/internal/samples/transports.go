@@ -89,14 +89,19 @@ func (d *drawer) handshake() {
 	ex := captures.Exchange{
 		Method: "GET", URL: "https://api.example/chat?a=1", HTTP: "1.1", TLS: captures.TLS{Version: "1.3", ServerName: "api.example"},
 		RequestHeaders: captures.Headers{
-			{Name: "Host", Value: "api.example"}, {Name: "Upgrade", Value: "websocket"}, {Name: "Connection", Value: "Upgrade"},
-			{Name: "Sec-WebSocket-Key", Value: "dGhlIHNhbXBsZSBub25jZQ=="}, {Name: "Sec-WebSocket-Version", Value: "13"},
+			{Name: "Host", Value: "api.example"},
+			{Name: "Upgrade", Value: "websocket"},
+			{Name: "Connection", Value: "Upgrade"},
+			{Name: "Sec-WebSocket-Key", Value: "dGhlIHNhbXBsZSBub25jZQ=="},
+			{Name: "Sec-WebSocket-Version", Value: "13"},
 		},
 	}
 	status := 101
 	answer := captures.Headers{
-		{Name: "Upgrade", Value: "websocket"}, {Name: "Connection", Value: "Upgrade"},
-		{Name: "Sec-WebSocket-Accept", Value: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}, {Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate"},
+		{Name: "Upgrade", Value: "websocket"},
+		{Name: "Connection", Value: "Upgrade"},
+		{Name: "Sec-WebSocket-Accept", Value: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="},
+		{Name: "Sec-WebSocket-Extensions", Value: "permessage-deflate"},
 	}
 	if rapid.Bool().Draw(d.t, "h2") {
 		ex.Method, ex.HTTP, status, answer = "CONNECT", "2", 200, captures.Headers{{Name: "sec-websocket-extensions", Value: "permessage-deflate"}}
