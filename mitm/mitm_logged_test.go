@@ -182,8 +182,11 @@ func (s webSocketStream) end() error { return s.Close(websocket.StatusNormalClos
 
 // A grpcMessenger is a grpc.ClientStream or a grpc.ServerStream.
 type grpcMessenger struct {
-	stream grpc.Stream
-	close  func() error
+	stream interface {
+		SendMsg(message any) error
+		RecvMsg(message any) error
+	}
+	close func() error
 }
 
 func (s grpcMessenger) send(message []byte) error {

@@ -322,12 +322,17 @@ func certificateChecks(t *testing.T, who identity) []check {
 			if err != nil {
 				return inWords(err)
 			}
-			c, err := (&http2.Transport{AllowHTTP: true}).NewClientConn(conn)
-			if err != nil {
-				return inWords(err)
+			tr := &http.Transport{Protocols: new(http.Protocols)}
+			dial := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+			url := "https://x/"
+			if tr.DialTLSContext = dial; l.clear() {
+				tr.DialContext, url = dial, "http://x/"
 			}
-			req, _ := http.NewRequestWithContext(t.Context(), "GET", "https://x/", nil)
-			return transcript(c.RoundTrip(req))
+			tr.Protocols.SetHTTP2(true)
+			tr.Protocols.SetUnencryptedHTTP2(true)
+			t.Cleanup(tr.CloseIdleConnections)
+			res, err := (&http.Client{Transport: tr}).Get(url)
+			return transcript(res, err)
 		}},
 		{client: "cert", name: "not HTTP", want: "220 client", direct: true, run: func(t *testing.T, l *lane) string {
 			conn, err := l.dial(t, other.addr, "127.0.0.1")

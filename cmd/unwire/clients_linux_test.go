@@ -380,7 +380,6 @@ func recordedLines(t *testing.T, file string) []string {
 
 // A realClient is a program with its arguments.
 type realClient struct {
-	name        string
 	argv        []string
 	want        string // in what it prints
 	logged      int    // how many lines the server logs at least
