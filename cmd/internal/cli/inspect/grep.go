@@ -40,6 +40,7 @@ base64 in strings, JSON, and messages within messages. It prints where something
 is, a line a match: the frame, the path of the field, its kind, and the match with
 what is around it. Text that is split over several frames is found, too, in the
 same field of the frames that follow each other; the first of them is named.
+A pattern is looked for in notes ('unwire note'), too.
 
 PATTERN is a regular expression (RE2), or with -F the text itself. Instead of it,
 --hex and --number look for bytes and for a number in any of its forms (varint,
