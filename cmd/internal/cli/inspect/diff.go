@@ -115,8 +115,8 @@ func (f *diffFlags) options(ctx context.Context, a *app.App) (query.DiffOptions,
 			}
 			return c, err
 		},
-		Read:        a.ReadInput,
-		Opened:      func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
+		Read:   a.ReadInput,
+		Opened: func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
 	}, err
 }
 
