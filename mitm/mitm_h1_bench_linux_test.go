@@ -8,17 +8,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 )
-
-// processorTime is what this process has used, with client, server and proxies.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // BenchmarkUnaryH1 measures small calls over HTTP/1, 8 at once on as many connections:
 // straight, through the least that ends TLS on both sides, recorded, and through the

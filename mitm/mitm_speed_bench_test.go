@@ -19,6 +19,10 @@ type benchPath struct {
 	name   string
 	client *http.Client
 	took   time.Duration
+
+	// processor is the processor time of the whole process meanwhile: with client,
+	// server and proxy.
+	processor time.Duration
 }
 
 // benchPaths are straight, through an opaque tunnel, and recorded; and to tell
@@ -152,13 +156,23 @@ func measure(b *testing.B, paths []*benchPath, each float64, unit string, round 
 	n := 0.0
 	for b.Loop() {
 		for _, p := range paths {
-			start := time.Now()
+			start, used := time.Now(), processorTime()
 			round(p.client)
 			p.took += time.Since(start)
+			p.processor += processorTime() - used
 		}
 		n += each
 	}
+	reportProcessor(b, paths)
 	reportPaths(b, paths, n, unit)
+}
+
+// reportProcessor reports how much more processor time recording takes than the least
+// that ends TLS on both sides.
+func reportProcessor(b *testing.B, paths []*benchPath) {
+	if relay := paths[3].processor; relay > 0 {
+		b.ReportMetric(paths[2].processor.Seconds()/relay.Seconds(), "processor/tls-relay")
+	}
 }
 
 // BenchmarkFrameLatency measures one frame each way in lock step, and reports
@@ -177,6 +191,7 @@ func BenchmarkFrameLatency(b *testing.B) {
 				b.Fatal(err)
 			}
 			buf := make([]byte, len(frame))
+			used := processorTime()
 			for range rounds {
 				start := time.Now()
 				_, _ = pw.Write(frame)
@@ -185,10 +200,12 @@ func BenchmarkFrameLatency(b *testing.B) {
 				}
 				times[i] = append(times[i], time.Since(start))
 			}
+			p.processor += processorTime() - used
 			pw.Close()
 			res.Body.Close()
 		}
 	}
+	reportProcessor(b, paths)
 	at := func(i int, q float64) float64 {
 		slices.Sort(times[i])
 		return float64(times[i][int(q*float64(len(times[i])-1))].Nanoseconds()) / 2000

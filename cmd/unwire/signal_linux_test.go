@@ -92,6 +92,8 @@ var signalCases = []signalCase{
 	{args: "encode", stdin: "open"},
 	{args: "grep . SMALL.uwc", blocked: true},
 	{args: "grep nowhere BIG.uwc"},
+	{args: "note SMALL.uwc", blocked: true},
+	{args: "note BIG.uwc 1/up/0 text"},
 	{args: "extract SMALL.uwc", blocked: true},
 	{args: "extract BIG.uwc"},
 	{args: "extract --follow NEW.uwc"},

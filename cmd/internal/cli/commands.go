@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/annotate"
 	democmd "unwire/cmd/internal/cli/demo"
 	"unwire/cmd/internal/cli/inspect"
 	probecmd "unwire/cmd/internal/cli/probe"
@@ -17,5 +18,5 @@ import (
 
 // commands are all commands, by group. Help sorts them by name.
 func commands(a *app.App) []*cobra.Command {
-	return slices.Concat(democmd.Commands(a), record.Commands(a), inspect.Commands(a), share.Commands(a), schemacmd.Commands(a), replaycmd.Commands(a), probecmd.Commands(a))
+	return slices.Concat(democmd.Commands(a), record.Commands(a), inspect.Commands(a), annotate.Commands(a), share.Commands(a), schemacmd.Commands(a), replaycmd.Commands(a), probecmd.Commands(a))
 }

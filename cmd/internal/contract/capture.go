@@ -59,6 +59,14 @@ type Exchange struct {
 
 	// All pieces, if the exchange is the head of a conversation.
 	Parts []int64 `json:"parts,omitempty"`
+
+	// What a user marked the exchange with, and wrote about it.
+	Mark string `json:"mark,omitempty"`
+	Note string `json:"note,omitempty"`
+
+	// How many notes there are about the exchange, its frames and their fields, and marks
+	// of frames and fields.
+	Notes int `json:"notes,omitempty"`
 }
 
 // NewExchange is the line of a listed exchange with its relations.
@@ -133,6 +141,9 @@ type Frame struct {
 
 	// The error that ends the call.
 	Status *callStatus `json:"status,omitempty"`
+
+	// What a user wrote about the frame and its fields.
+	Notes []*PlaceNote `json:"notes,omitempty"`
 }
 
 // A callStatus is the error that ends a call, with its details decoded.

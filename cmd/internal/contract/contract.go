@@ -8,7 +8,7 @@
 // field, which is also read back, is the type of package field.
 //
 // A file has the objects of a group of commands: capture those of ls, show and grep,
-// events those of a recording, imported, diff, transcript, secrets, schema, replay
+// notes those of note and use, events those of a recording, imported, diff, transcript, secrets, schema, replay
 // and probe those of the commands of that name, machine those of ca and doctor. An
 // Encoder writes an object as one line.
 package contract

@@ -31,8 +31,9 @@ func PinningHint(failure string) string {
 	return pinningHint
 }
 
-// ExchangeHead writes what is known of an exchange besides its frames.
-func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation) {
+// ExchangeHead writes what is known of an exchange besides its frames, with the notes about
+// it as a whole.
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
 	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
 	if at.Codec != "" {
@@ -48,7 +49,11 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 		fmt.Fprintf(w, " · %s", term.Clean(at.Code))
 	}
 	fmt.Fprintf(w, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
-	fmt.Fprintf(w, "%s · %s → %s", at.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(at.Client), term.Clean(at.Server))
+	fmt.Fprint(w, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
+	if text := programText(at.Process); text != "" {
+		fmt.Fprintf(w, " · by %s", term.Clean(text))
+	}
+	fmt.Fprintf(w, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
 	if at.TLS.Version != "" {
 		fmt.Fprintf(w, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
 	}
@@ -61,23 +66,13 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	if at.TLS.Proxy != "" {
 		fmt.Fprintf(w, " · through %s", term.Clean(at.TLS.Proxy))
 	}
-	if text := programText(at.Process); text != "" {
-		fmt.Fprintf(w, " · by %s", term.Clean(text))
-	}
 	fmt.Fprintln(w)
 
 	for _, r := range contract.NewRelations(relations) {
 		fmt.Fprintf(w, "%s\n", relationText(at.ID, r))
 	}
-	if at.Error != "" {
-		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
-	}
-	if hint := PinningHint(at.Error); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
-	}
-	if at.Message != "" {
-		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
-	}
+	failure(out, w, at)
+	Notes(out, w, notes, "")
 	Headers(out, w, "↑", "", at.RequestHeaders)
 	Headers(out, w, "↑", "trailer ", at.RequestTrailers)
 	Headers(out, w, "↓", "", at.ResponseHeaders)
@@ -90,6 +85,19 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 			term.Clean(at.Joined.RequestID), idList(at.Joined.Heads), idList(at.Joined.Appends))))
 	case at.Head != 0:
 		fmt.Fprintf(w, "%s\n\n", out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", at.Head)))
+	}
+}
+
+// failure writes why an exchange failed.
+func failure(out *term.Output, w io.Writer, at conversation.Resolved) {
+	if at.Error != "" {
+		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
+	}
+	if hint := PinningHint(at.Error); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", hint)
+	}
+	if at.Message != "" {
+		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/term"
 	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -29,11 +31,22 @@ const (
 // Shape: `0004      1 text: string "Hi"`, nested fields indented.
 func Fields(w io.Writer, fields []*field.Field, indent string) error {
 	b := bufio.NewWriter(w)
-	writeFields(b, fields, indent, 0)
+	writeFields(b, fields, indent, 0, nil)
 	return b.Flush()
 }
 
-func writeFields(w *bufio.Writer, fields []*field.Field, indent string, depth int) {
+// notedFields is Fields with the notes about fields, by their offsets, below each.
+func notedFields(out *term.Output, w io.Writer, fields []*field.Field, indent string, notes map[int][]*contract.PlaceNote) error {
+	if len(notes) == 0 {
+		return Fields(w, fields, indent)
+	}
+	b := bufio.NewWriter(w)
+	writeFields(b, fields, indent, 0, func(f *field.Field, indent string) { Notes(out, b, notes[f.Off], indent) })
+	return b.Flush()
+}
+
+// writeFields writes fields of a depth, and calls below, if it is set, after the line of each.
+func writeFields(w *bufio.Writer, fields []*field.Field, indent string, depth int, below func(f *field.Field, indent string)) {
 	for _, f := range fields {
 		fmt.Fprintf(w, "%s%04x  %s", indent, f.Off, strings.Repeat("  ", depth))
 		shown := f
@@ -58,7 +71,10 @@ func writeFields(w *bufio.Writer, fields []*field.Field, indent string, depth in
 			w.WriteString("  ! " + plain(f.Error))
 		}
 		w.WriteString("\n")
-		writeFields(w, shown.Fields, indent, depth+1)
+		if below != nil {
+			below(f, indent+strings.Repeat("  ", depth+4))
+		}
+		writeFields(w, shown.Fields, indent, depth+1, below)
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 type FrameOptions struct {
 	Hex bool // the bytes beside the fields
 	All bool // with Hex, every byte of every value
+
+	Notes []*contract.PlaceNote // about the frame and its fields
 }
 
 // Frame writes a frame with its fields, and what was not as in a stream.
@@ -37,6 +39,12 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	if f.Err != nil {
 		fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
 	}
+	byOffset, notes := fieldNotes(f, o.Notes)
+	if o.Hex {
+		notes = o.Notes
+	}
+	Notes(out, w, notes, "    ")
+
 	binary := at.Transport != captures.HTTP && f.Tree == nil && len(f.Data) > 0 && !decode.IsText(f.Data)
 	switch {
 	case f.Close != nil:
@@ -46,7 +54,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	case o.Hex:
 		_ = hexFrame(out, w, f, view, o.All)
 	case f.Tree != nil:
-		_ = Fields(w, view.Fields(f.Tree), "    ")
+		_ = notedFields(out, w, view.Fields(f.Tree), "    ", byOffset)
 		for _, in := range f.Inner {
 			innerMessage(out, w, f, &in)
 		}

@@ -34,6 +34,10 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if related {
 		head = append(head, "RELATED")
 	}
+	notes := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return notesText(l) != "" })
+	if notes {
+		head = append(head, "NOTES")
+	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
@@ -52,6 +56,9 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		}
 		if related {
 			rows[i] = append(rows[i], relatedText(l))
+		}
+		if notes {
+			rows[i] = append(rows[i], notesText(l))
 		}
 	}
 	return out.Table(head, rows)

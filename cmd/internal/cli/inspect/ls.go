@@ -7,11 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
-	"unwire/decode/conversation"
 )
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -36,18 +34,19 @@ func ls(ctx context.Context, a *app.App, file string, asJSON bool) error {
 	}
 	defer capture.Close()
 	list, err := capture.List(ctx)
-	related, relatedErr := capture.Related(ctx)
-	if outErr := printList(a, list, related, asJSON); outErr != nil {
-		return outErr
-	}
-	return cmp.Or(err, relatedErr)
-}
-
-func printList(a *app.App, list *conversation.List, related map[int64][]captures.Relation, asJSON bool) error {
 	lines := make([]*contract.Exchange, len(list.Exchanges))
+	related, relatedErr := capture.Related(ctx)
 	for i := range lines {
 		lines[i] = contract.NewExchange(&list.Exchanges[i], related[list.Exchanges[i].ID])
 	}
+	notesErr := capture.AddNotes(ctx, lines)
+	if outErr := printList(a, lines, asJSON); outErr != nil {
+		return outErr
+	}
+	return cmp.Or(err, relatedErr, notesErr)
+}
+
+func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 	if asJSON {
 		w := bufio.NewWriterSize(a.Out, 64<<10)
 		e := contract.NewEncoder(w)

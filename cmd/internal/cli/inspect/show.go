@@ -118,6 +118,10 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		}
 		frames = []decode.Frame{*f}
 	}
+	notes, err := capture.NotesOf(ctx, at)
+	if err != nil {
+		return err
+	}
 	v := capture.Views(ctx, at, defs)
 	if err := choose(ctx, a, capture, ex, v, chosen, frames, o.once); err != nil {
 		return err
@@ -126,9 +130,9 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 		return explainFrames(a, ex, frames, v, o)
 	}
 	if o.json {
-		err = printFrames(a, at, frames, v)
+		err = printFrames(a, at, frames, v, notes)
 	} else {
-		err = writeFrames(ctx, a, capture, at, frames, v, addr.Frame < 0, o)
+		err = writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
 	}
 	if err != nil {
 		return err
@@ -136,29 +140,34 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	return undecoded(a, ex, readErr)
 }
 
-// printFrames prints frames of an exchange as JSON.
-func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views) error {
+// printFrames prints frames of an exchange as JSON, with the notes about them.
+func printFrames(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes) error {
 	for i := range frames {
 		f := &frames[i]
-		if err := a.Print(contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)); err != nil {
+		line := contract.NewFrame(at, f, v.Of(at.Call, f.Dir), v.FieldsOf)
+		line.Notes = notes.Of(f)
+		if err := a.Print(line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeFrames writes frames of an exchange for people, behind its head if that is wanted.
-func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, head bool, o showFlags) error {
+// writeFrames writes frames of an exchange for people with the notes about them, behind its
+// head if that is wanted.
+func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, head bool, o showFlags) error {
 	w := bufio.NewWriter(a.Out)
 	if head {
 		relations, err := capture.Relations(ctx, at.ID)
 		if err != nil {
 			return err
 		}
-		render.ExchangeHead(a.Out, w, at, relations)
+		render.ExchangeHead(a.Out, w, at, relations, notes.Whole())
 	}
+	options := o.frameOptions()
 	for i := range frames {
-		render.Frame(a.Out, w, at, &frames[i], v, o.frameOptions())
+		options.Notes = notes.Of(&frames[i])
+		render.Frame(a.Out, w, at, &frames[i], v, options)
 	}
 	return w.Flush()
 }

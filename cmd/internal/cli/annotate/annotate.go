@@ -1,0 +1,60 @@
+// Package annotate has the commands that add to a capture what its user knows: note, for
+// notes and marks, and use, for definitions. Both also work while the capture is being
+// recorded: its recorder stores what they send it.
+//
+// A file has the name of its command.
+package annotate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+)
+
+// Commands are the commands of this group.
+func Commands(a *app.App) []*cobra.Command {
+	return []*cobra.Command{noteCommand(a)}
+}
+
+// change runs do, which adds to a capture. A capture of an older format is converted first.
+func change(ctx context.Context, a *app.App, file string, do func(c *query.Capture) error) error {
+	err := withCapture(file, do)
+	if !errors.Is(err, captures.ErrOlderFormat) {
+		return changeError(err)
+	}
+	// Nothing is recorded: this converts the file.
+	s, err := store.Create(file, store.Options{KeepSecrets: true})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		return err
+	}
+	a.Say("unwire: %s was converted to the format of this unwire", term.Clean(file))
+	return changeError(withCapture(file, do))
+}
+
+// withCapture opens a capture for do.
+func withCapture(file string, do func(c *query.Capture) error) error {
+	c, err := app.OpenCapture(file)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(c)
+}
+
+// changeError explains why a capture could not be added to.
+func changeError(err error) error {
+	if errors.Is(err, captures.ErrInUse) {
+		return app.Fail(app.ExitInput, err, "try again when it has been recorded")
+	}
+	return err
+}

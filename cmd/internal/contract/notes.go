@@ -1,0 +1,60 @@
+package contract
+
+import (
+	"time"
+
+	"unwire/captures"
+)
+
+// A PlaceNote is a note where its frame or exchange is known.
+type PlaceNote struct {
+	Kind  captures.NoteKind `json:"kind"` // "note" or "mark"
+	Path  string            `json:"path,omitempty"`
+	Value string            `json:"value"`
+
+	// When it was written: RFC 3339, in nanoseconds.
+	Changed string `json:"changed,omitempty"`
+}
+
+// NewPlaceNote is the member of a note.
+func NewPlaceNote(n *captures.Note) *PlaceNote {
+	p := &PlaceNote{Kind: n.Kind, Path: n.Path, Value: n.Value}
+	if !n.Changed.IsZero() {
+		p.Changed = n.Changed.Format(time.RFC3339Nano)
+	}
+	return p
+}
+
+// A Note is a line of `unwire note`.
+type Note struct {
+	version
+
+	// What it is about: an exchange or a frame, as `unwire show` takes it.
+	Address  string `json:"address"`
+	Exchange int64  `json:"exchange"`
+	Dir      string `json:"dir,omitempty"`
+	Frame    *int   `json:"frame,omitempty"`
+
+	PlaceNote
+}
+
+// NewNote is the line of a note.
+func NewNote(address string, n *captures.Note) *Note {
+	l := &Note{Address: address, Exchange: n.Exchange, PlaceNote: *NewPlaceNote(n)}
+	if n.Frame != captures.NoFrame {
+		l.Dir, l.Frame = n.Dir.String(), &n.Frame
+	}
+	return l
+}
+
+// AddNote adds what a note says of an exchange.
+func (l *Exchange) AddNote(n *captures.Note) {
+	switch {
+	case n.Frame == captures.NoFrame && n.Kind == captures.MarkNote:
+		l.Mark = n.Value
+		return
+	case n.Frame == captures.NoFrame && n.Kind == captures.TextNote:
+		l.Note = n.Value
+	}
+	l.Notes++
+}
