@@ -189,6 +189,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"probe --from F#3 --to http://127.0.0.1:1", 3, refused},
 		{"encode F", 3, ""},
 		{"note F#2/down/1 beat", 0, ""},
+		{"use D/inferred F", 0, ""},
 	}
 	known := map[string]bool{}
 	for _, c := range cases {
