@@ -117,7 +117,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 
 // source is the capture, or the exchange of it, as it may leave the machine.
 // The view tells what was replaced; it is nil where nothing is.
-func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.Address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
+func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.Address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
 		rules, err := app.ExportRules(ctx, defs)
@@ -162,7 +162,7 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 }
 
 // writeExport writes to stdout, a file that is whole or not there, or a folder.
-func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src captures.Capture, o formats.ExportOptions) (done formats.Exported, err error) {
+func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src transfer.Source, o formats.ExportOptions) (done formats.Exported, err error) {
 	switch {
 	case e.IsFolder():
 		if err := e.CheckFolder(out); err != nil {
