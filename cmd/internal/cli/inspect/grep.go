@@ -25,6 +25,7 @@ import (
 
 type grepFlags struct {
 	pattern, hex, number, path, dir, method string
+	as                                      string
 	fixed, fold, headers                    bool
 	json, list, count                       bool
 }
@@ -64,6 +65,7 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	fl.StringVar(&f.hex, "hex", "", "bytes to look for, in hex")
 	fl.StringVar(&f.number, "number", "", "number to look for, in any of its forms")
 	fl.StringVar(&f.path, "path", "", "in these fields: numbers joined by dots, * for any one, ** for any more, [n] for one of several")
+	app.SplittingFlag(fl, &f.as)
 	fl.BoolVar(&f.headers, "headers", false, "in URLs and headers, too")
 	fl.StringVar(&f.dir, "dir", "", "only what the client sent (up) or what it received (down)")
 	fl.StringVar(&f.method, "method", "", "only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+", with * for any text")
@@ -197,6 +199,9 @@ func (g *grep) file(ctx context.Context, name string) error {
 		return err
 	}
 	defer capture.Close()
+	if capture.Splitting, err = app.ParseSplitting(g.as); err != nil {
+		return err
+	}
 	g.RemarkEmpty(ctx, capture)
 	return capture.Search(ctx, addr, g.what)
 }
