@@ -8,9 +8,12 @@ require (
 	github.com/armon/go-socks5 v0.0.0-20160902184237-e75332964ef5
 	github.com/bufbuild/protocompile v0.14.1
 	github.com/clipperhouse/displaywidth v0.10.0
+	github.com/coder/websocket v1.8.15
 	github.com/diskfs/go-diskfs v1.7.0
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/elazarl/goproxy v1.9.2
+	github.com/gobwas/httphead v0.1.0
+	github.com/gobwas/ws v1.4.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/gopacket v1.1.19
 	github.com/google/nftables v0.3.0
@@ -38,14 +41,9 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/quic-go/quic-go v0.57.1
+require github.com/gobwas/pool v0.2.1 // indirect
 
-require (
-	github.com/coder/websocket v1.8.15 // indirect
-	github.com/gobwas/httphead v0.1.0 // indirect
-	github.com/gobwas/pool v0.2.1 // indirect
-	github.com/gobwas/ws v1.4.0 // indirect
-)
+require github.com/quic-go/quic-go v0.57.1
 
 require (
 	github.com/anchore/go-lzo v0.1.0 // indirect

@@ -2,7 +2,6 @@ package mitm
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -10,16 +9,16 @@ import (
 	"sync/atomic"
 
 	"unwire/mitm/process"
+	"unwire/mitm/raw"
 )
 
 // chunkSize is how much of a body is read and recorded at once, in bytes.
 const chunkSize = 64 << 10
 
-// A clientConn is a client's connection whose first bytes were read already:
-// they are read again first. It tells the proxy when it is closed.
+// A clientConn is a client's connection whose first bytes may have been read already.
+// It tells the proxy when it is closed.
 type clientConn struct {
-	net.Conn
-	peeked []byte
+	*raw.Conn
 	target target
 
 	// recorder records the connection's exchanges, with the client's program.
@@ -52,15 +51,6 @@ type clientConn struct {
 	closeOnce     sync.Once
 }
 
-func (c *clientConn) Read(p []byte) (int, error) {
-	if len(c.peeked) > 0 {
-		n := copy(p, c.peeked)
-		c.peeked = c.peeked[n:]
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}
-
 // remote returns the client's address. Only the goroutine that reads calls it.
 func (c *clientConn) remote() string {
 	if c.address == "" {
@@ -69,54 +59,9 @@ func (c *clientConn) remote() string {
 	return c.address
 }
 
-// readMore reads once more and appends to the peeked bytes.
-func (c *clientConn) readMore(limit int) error {
-	if len(c.peeked) >= limit {
-		return errors.New("mitm: too many bytes before the protocol is known")
-	}
-	var buf [2048]byte
-	n, err := c.Conn.Read(buf[:min(len(buf), limit-len(c.peeked))])
-	c.peeked = append(c.peeked, buf[:n]...)
-	if n > 0 {
-		return nil
-	}
-	return err
-}
-
-// WriteTo and ReadFrom let the kernel move the bytes of a tunnel by itself.
-func (c *clientConn) WriteTo(w io.Writer) (int64, error) {
-	var n int
-	if len(c.peeked) > 0 {
-		var err error
-		n, err = w.Write(c.peeked)
-		c.peeked = c.peeked[n:]
-		if err != nil {
-			return int64(n), err
-		}
-	}
-	m, err := io.Copy(w, c.Conn)
-	return int64(n) + m, err
-}
-
-func (c *clientConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
-
 type halfCloser interface {
 	CloseWrite() error
 	CloseRead() error
-}
-
-func (c *clientConn) CloseWrite() error {
-	if h, ok := c.Conn.(halfCloser); ok {
-		return h.CloseWrite()
-	}
-	return nil
-}
-
-func (c *clientConn) CloseRead() error {
-	if h, ok := c.Conn.(halfCloser); ok {
-		return h.CloseRead()
-	}
-	return nil
 }
 
 func (c *clientConn) Close() error {
@@ -129,22 +74,6 @@ func (c *clientConn) Close() error {
 		}
 	})
 	return c.Conn.Close()
-}
-
-// reset closes so that the other side sees a reset, not a clean end.
-func (c *clientConn) reset() {
-	below := c.Conn
-	for {
-		above, ok := below.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		below = above.NetConn()
-	}
-	if t, ok := below.(*net.TCPConn); ok {
-		_ = t.SetLinger(0)
-	}
-	_ = c.Close()
 }
 
 // A connQueue is a listener whose connections are handed to it.
@@ -200,13 +129,8 @@ func tunnelConns(a *clientConn, b net.Conn) {
 
 func copyHalf(dst, src net.Conn) {
 	if _, err := io.Copy(dst, src); err != nil {
-		for _, c := range []net.Conn{dst, src} {
-			if cc, ok := c.(*clientConn); ok {
-				cc.reset()
-			} else {
-				(&clientConn{Conn: c}).reset()
-			}
-		}
+		raw.Reset(dst)
+		raw.Reset(src)
 		return
 	}
 	if h, ok := dst.(halfCloser); ok {
@@ -222,24 +146,6 @@ type clientKey struct{}
 func withClient(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, clientOf(c))
 }
-
-// A replayConn is a connection of which some was read, to be read again.
-type replayConn struct {
-	net.Conn
-	head []byte
-}
-
-func (c *replayConn) Read(p []byte) (int, error) {
-	if len(c.head) > 0 {
-		n := copy(p, c.head)
-		c.head = c.head[n:]
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}
-
-// NetConn returns what is below, as a *tls.Conn's does.
-func (c *replayConn) NetConn() net.Conn { return c.Conn }
 
 // clientOf returns the client's connection below whatever was put on it.
 func clientOf(c net.Conn) *clientConn {

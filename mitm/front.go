@@ -190,7 +190,7 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		head = append(head, front.Detach()...)
 	}
 	c := clientOf(conn)
-	c.peeked = append(head, c.peeked...)
+	c.Unread(head)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 

@@ -10,13 +10,14 @@ import (
 
 	"unwire/captures"
 	"unwire/mitm/h2"
+	"unwire/mitm/raw"
 )
 
 // interceptH2 serves a client that speaks HTTP/2 on conn, which is a *h2.Conn on
-// the client's or the TLS on that: frame by frame if the server does too, and
+// the client's or the TLS on that, and of which head was read already: frame by frame if the server does too, and
 // otherwise by the HTTP server, which tells the client why not.
-func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.URL) {
-	buf, err := h2.ReadPreface(conn, readHeaderTimeout)
+func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, head []byte, t target, origin *url.URL) {
+	buf, err := h2.ReadPreface(raw.NewConn(conn, head), readHeaderTimeout)
 	if err != nil {
 		_ = conn.Close()
 		return
@@ -31,7 +32,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 		if errors.Is(err, errNoHTTP2) {
 			c.unreachedErr = nil // by HTTP/1 it can be
 		}
-		p.tunnelled.push(&replayConn{conn, buf})
+		p.tunnelled.push(raw.NewConn(conn, buf))
 		return
 	}
 

@@ -7,84 +7,44 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"time"
+	"slices"
 
+	"unwire/captures"
 	"unwire/mitm/h2"
 	"unwire/mitm/hosts"
+	"unwire/mitm/raw"
 	"unwire/mitm/refusal"
 )
-
-// silentClientDelay is how long a client may send nothing before the server is
-// checked for sending first.
-const silentClientDelay = 400 * time.Millisecond
 
 const (
 	alertNoApplicationProtocol tls.AlertError = 120 // RFC 7301, section 3.2
 	noProtocol                                = "unwire.none"
 )
 
-// intercept serves what a client sends through a tunnel to addr: HTTP in TLS or
-// in clear is recorded, anything else is passed on as it is.
+// intercept serves what a client sends through a tunnel to addr: HTTP in TLS or in clear,
+// or anything else, which is passed on and recorded as it is.
 func (p *Proxy) intercept(c *clientConn, addr string) {
-	kind, err := c.sniffProtocol(silentClientDelay)
-	if err == nil && kind == undecided {
-		kind, err = p.sniffSilentClient(c, addr)
+	t := unread(addr, c.via)
+	connect := func() (net.Conn, error) { return p.dialer.dial(p.ctx, t) }
+	kind, server, err := p.sniff(c.Conn, connect)
+	c.target = target{scheme: "http", addr: addr, via: c.via}
+	if kind != raw.Other && server != nil {
+		p.keepSpare(t, server)
 	}
-	if err != nil {
-		_ = c.Close()
-		return
-	}
-	switch kind {
-	case protocolTLS:
+	switch {
+	case err != nil:
+		p.endUnserved(c, captures.RawTCP, err)
+	case kind == raw.TLS:
 		p.interceptTLS(c, addr)
-	case protocolHTTP:
-		if !p.hosts.RecordsHost(addr) {
-			p.forwardUnread(c, addr)
-			return
-		}
-		c.target = target{scheme: "http", addr: addr, via: c.via}
-		if bytes.HasPrefix(c.peeked, []byte(prefaceH2)) {
-			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
-			return
-		}
-		p.interceptH1(c, c, c.target)
-	case protocolOther:
+	case kind == raw.Other:
+		p.serveRaw(c, c, server, captures.RawTCP, connect)
+	case !p.hosts.RecordsHost(addr):
 		p.forwardUnread(c, addr)
-	case undecided: // sniffSilentClient has served it
+	case bytes.HasPrefix(c.Peeked(), []byte(raw.PrefaceH2)):
+		p.interceptH2(c, &h2.Conn{Conn: c}, nil, c.target, nil)
+	default:
+		p.interceptH1(c, c, c.target)
 	}
-}
-
-// sniffSilentClient decides for a client that sends nothing: it connects to the
-// server, and if that sends first, forwards everything unread. Otherwise the client's
-// first bytes decide after all.
-func (p *Proxy) sniffSilentClient(c *clientConn, addr string) (protocol, error) {
-	for len(c.peeked) == 0 {
-		server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
-		if err != nil {
-			c.reset()
-			return undecided, err
-		}
-		fromServer, first, err := awaitFirstBytes(c, server)
-		if err != nil {
-			_ = server.Close()
-			return undecided, err
-		}
-		if fromServer {
-			if _, err := c.Write(first); err == nil {
-				p.log.Info("passed on unread: the server speaks first", "addr", addr)
-				tunnelConns(c, server)
-			}
-			_ = server.Close()
-			_ = c.Close()
-			return undecided, nil
-		}
-		_ = server.Close()
-	}
-	kind, err := c.sniffProtocol(handshakeTimeout)
-	if err == nil && kind == undecided {
-		kind = protocolOther
-	}
-	return kind, err
 }
 
 // forwardUnread tunnels a connection as it is, unrecorded.
@@ -92,7 +52,7 @@ func (p *Proxy) forwardUnread(c *clientConn, addr string) {
 	server, err := p.dialer.dial(p.ctx, unread(addr, c.via))
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
-		c.reset()
+		raw.Reset(c)
 		return
 	}
 	p.log.Info("passed on unread", "addr", addr)
@@ -100,55 +60,91 @@ func (p *Proxy) forwardUnread(c *clientConn, addr string) {
 }
 
 func (p *Proxy) interceptTLS(c *clientConn, addr string) {
-	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
-	defer cancel()
-	h, err := c.readHello(ctx)
+	h, err := c.ReadHello(p.ctx)
 	if err != nil {
 		p.log.Warn("no TLS after all", "addr", addr, "err", err)
+		t := unread(addr, c.via)
+		p.serveRaw(c, c, nil, captures.RawTCP, func() (net.Conn, error) { return p.dialer.dial(p.ctx, t) })
+		return
+	}
+	c.target = target{scheme: "https", addr: addr, sni: h.ServerName, via: c.via}
+	if !p.hosts.RecordsHost(addr, c.target.shown()) {
 		p.forwardUnread(c, addr)
 		return
 	}
-	c.target = target{scheme: "https", addr: addr, sni: h.sni, via: c.via}
-	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.RecordsHost(addr, name) || !h.speaksHTTP() {
-		p.forwardUnread(c, addr)
-		return
-	}
-	p.serveTLS(ctx, c, h, c.target.host())
+	p.serveTLS(c, h, c.target.host())
 }
 
 // interceptReverse serves a client that speaks TLS to a listener in front of an origin.
 func (p *Proxy) interceptReverse(c *clientConn) {
-	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
-	defer cancel()
-	h, err := c.readHello(ctx)
+	h, err := c.ReadHello(p.ctx)
 	if err != nil {
 		p.log.Warn("no TLS after all", "origin", c.origin.Host, "err", err)
 		_ = c.Close()
 		return
 	}
 	c.target = targetOf(c.origin)
-	p.serveTLS(ctx, c, h, cmp.Or(h.sni, hosts.Name(c.LocalAddr().String())))
+	p.serveTLS(c, h, cmp.Or(h.ServerName, hosts.Name(c.LocalAddr().String())))
 }
 
 // serveTLS ends the TLS of a client that takes the proxy for the server of a name, and
-// serves its requests to c.target.
-func (p *Proxy) serveTLS(ctx context.Context, c *clientConn, h clientHello, name string) {
+// serves what it sends to c.target.
+func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
+	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
 	conn, err := p.handshakeRecorded(ctx, c, h, name)
+	cancel()
 	if err != nil {
-		p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", h.sni, "err", err)
+		p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", h.ServerName, "err", err)
 		_ = c.Close()
 		return
 	}
 	p.watchForRefusal(c)
-	if conn.ConnectionState().NegotiatedProtocol == protoH2 {
-		p.interceptH2(c, conn, c.target, c.origin)
-		return
+	switch {
+	case c.origin == nil:
+		p.serveDecrypted(c, conn, h.ALPN)
+	case conn.ConnectionState().NegotiatedProtocol == protoH2:
+		p.interceptH2(c, conn, nil, c.target, c.origin)
+	default:
+		p.interceptH1(c, conn, c.target)
 	}
-	p.interceptH1(c, conn, c.target)
+}
+
+// serveDecrypted serves what a client sends in TLS that ends here. Its offer is the
+// server's to choose from, as the client's was.
+func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
+	pick := conn.ConnectionState().NegotiatedProtocol
+	o := p.origins.get(c.target)
+	client := raw.NewConn(conn, nil)
+	connect := func() (net.Conn, error) { return o.dialAs(p.ctx, offer, pick) }
+
+	kind := raw.Other
+	var server *raw.Conn
+	var err error
+	if pick == "" || pick == protoH1 || pick == protoH2 {
+		kind, server, err = p.sniff(client, connect)
+	}
+	isH2 := bytes.HasPrefix(client.Peeked(), []byte(raw.PrefaceH2))
+	if kind == raw.HTTP && isH2 != (pick == protoH2) {
+		kind = raw.Other
+	}
+	if kind == raw.HTTP && server != nil {
+		o.keepSniffed(server)
+	}
+	switch {
+	case err != nil:
+		p.endUnserved(c, captures.RawTLS, err)
+	case kind == raw.HTTP && isH2:
+		p.interceptH2(c, conn, client.Peeked(), c.target, nil)
+	case kind == raw.HTTP:
+		p.interceptH1(c, client, c.target)
+	default:
+		o.gotRequest.Store(true)
+		p.serveRaw(c, client, server, captures.RawTLS, connect)
+	}
 }
 
 // handshakeRecorded is terminateTLS, and records that the client refused.
-func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHello, name string) (*tls.Conn, error) {
+func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
 	if !p.admitExchange() {
 		// It is the proxy that hangs up.
 		return p.terminateTLS(ctx, c, h, name)
@@ -165,8 +161,9 @@ func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHe
 }
 
 // terminateTLS ends the client's TLS here, with a certificate for a name and the protocol
-// that the server picks from the client's offer.
-func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello, name string) (*tls.Conn, error) {
+// that the server picks from the client's offer, whatever that is. In front of an origin
+// there is only HTTP.
+func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
 	leaf, err := p.opts.CA.Leaf(name)
 	if err != nil {
 		return nil, err
@@ -179,9 +176,13 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello, 
 
 		DynamicRecordSizingDisabled: true,
 	}
-	if !h.speaksHTTP() {
+	offer := h.ALPN
+	if c.origin != nil {
+		offer = slices.DeleteFunc(slices.Clone(offer), func(p string) bool { return p != protoH2 && p != protoH1 })
+	}
+	if len(offer) == 0 && len(h.ALPN) > 0 {
 		cfg.NextProtos = []string{noProtocol}
-	} else if offer := h.offer(); len(offer) > 0 {
+	} else if len(offer) > 0 {
 		pick, err := p.origins.get(c.target).negotiate(ctx, offer)
 		var remote *net.OpError
 		switch {

@@ -3,8 +3,6 @@ package mitm
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
@@ -117,41 +115,6 @@ func echoServer(t *testing.T, greeting string) string {
 		}
 	}()
 	return ln.Addr().String()
-}
-
-func TestOtherProtocolsPassUnread(t *testing.T) {
-	for name, c := range map[string]struct{ greeting, says string }{
-		"client speaks first": {"", "\x00\x01binary"},
-		"looks like a method": {"", "HELO me\r\n"},
-		"server speaks first": {"220 hello\r\n", "EHLO me\r\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newTestProxy(t, nil, nil)
-			conn := b.tunnel(echoServer(t, c.greeting))
-			expectLine(t, conn, c.greeting)
-			_, _ = io.WriteString(conn, c.says)
-			expectLine(t, conn, c.says)
-			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
-			if rest, err := io.ReadAll(conn); err != nil || len(rest) > 0 {
-				t.Errorf("after the end: %q, %v", rest, err)
-			}
-			b.recorded(0)
-		})
-	}
-}
-
-func TestTLSForSomethingElsePassesUnread(t *testing.T) {
-	origin := newTLSOrigin(t, false, http.NotFoundHandler())
-	origin.TLS.NextProtos = []string{"mqtt"}
-	b := newTestProxy(t, []*httptest.Server{origin}, nil)
-	pool := x509.NewCertPool()
-	pool.AddCert(origin.Certificate()) // its own certificate comes through
-	conn := tls.Client(b.tunnel(origin.Listener.Addr().String()), &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", NextProtos: []string{"mqtt"}})
-	if err := conn.Handshake(); err != nil || conn.ConnectionState().NegotiatedProtocol != "mqtt" {
-		t.Errorf("%v, %+v", err, conn.ConnectionState().NegotiatedProtocol)
-	}
 }
 
 // TestKeyLog: the sessions of both sides are in it, and only if it is asked for.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"unwire/captures/websocket"
 	"unwire/mitm/access"
 	"unwire/mitm/h1"
 	"unwire/mitm/hosts"
@@ -50,6 +51,7 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mitm: %w", err)
 	}
+	o.Store = websocket.NewRecorder(o.Store)
 	p := &Proxy{
 		processes: process.NewFinder(),
 		opts:      o, log: o.Logger, hosts: filter,
@@ -60,6 +62,7 @@ func New(o Options) (*Proxy, error) {
 	p.refusals.Report = o.CertificateRefused
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
+	p.draining, p.drainRaw = context.WithCancelCause(p.ctx)
 	p.dialer = &dialer{
 		Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog,
 		isOwnAddress: p.isOwnAddress, certificates: o.ClientCertificates, id: rand.Text(),
@@ -133,6 +136,7 @@ func (p *Proxy) stopAdmitting() {
 		go r.Drain()
 	}
 	p.mu.Unlock()
+	p.drainRaw(errRecordingStopped)
 	p.closeRedirects()
 }
 

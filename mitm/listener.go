@@ -12,6 +12,7 @@ import (
 
 	"unwire/mitm/access"
 	"unwire/mitm/h2"
+	"unwire/mitm/raw"
 	"unwire/mitm/socks"
 )
 
@@ -99,26 +100,26 @@ func (e *sniffingListener) run(p *Proxy) {
 		go func() {
 			denied := p.guard.Deny(conn)
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
-			if err := c.readMore(maxRequestLine); err != nil {
+			if err := c.ReadMore(raw.MaxRequestLine); err != nil {
 				_ = c.Close()
 				return
 			}
 			if denied != "" {
-				access.Refuse(c, c.peeked, denied)
+				access.Refuse(c, c.Peeked(), denied)
 				return
 			}
-			prefaced := e.origin != nil && c.hasHTTP2Preface()
+			prefaced := e.origin != nil && c.HasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
-			if c.peeked[0] == socks.Version {
+			if c.Peeked()[0] == socks.Version {
 				p.serveSOCKS(c)
 				return
 			}
-			if e.origin != nil && c.peeked[0] == recordTypeTLS {
+			if e.origin != nil && c.Peeked()[0] == raw.RecordTypeTLS {
 				p.interceptReverse(c)
 				return
 			}
 			if prefaced {
-				p.interceptH2(c, &h2.Conn{Conn: c}, targetOf(e.origin), e.origin)
+				p.interceptH2(c, &h2.Conn{Conn: c}, nil, targetOf(e.origin), e.origin)
 				return
 			}
 			e.queue.push(p.newFront(c))

@@ -5,21 +5,23 @@
 //
 // Connections come through a listener: as to a proxy (HTTP, CONNECT or SOCKS), as to
 // an origin (reverse), transparently, or redirected by a hook in the client, which
-// announces the route at a control endpoint and may ask whether a server is
-// reachable. The host filter decides what is recorded; the rest is forwarded unread,
-// by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: the first
-// bytes are sniffed; TLS ends here with a certificate of package ca for the name that
+// announces the route (package routes) at a control endpoint and may ask whether a server
+// is reachable. Package hosts decides what is recorded; the rest is forwarded unread,
+// by goproxy at the front or as a tunnel. A recorded tunnel is intercepted: package raw
+// sniffs the first bytes; TLS ends here with a certificate of package ca for the name that
 // the client asks for, and the protocol that the server picks from the client's
 // offer. A client that refuses the certificate is recorded as a refusal. File conn has
-// the connections of clients, which give the sniffed bytes again, and copies tunnels.
+// the connections of clients, and copies tunnels that are not recorded.
 //
-// HTTP/2 is relayed frame by frame and recorded by package h2, HTTP/1 message by message
-// by package h1; files h2 and h1 here start that, and say where a request goes. Bytes of
-// a changed protocol pass through upgrade. File httpexchange records, and relay
-// forwards, what goes through net/http: the requests of an HTTP/2 client whose server
-// has no HTTP/2, or cannot be reached. A target is the server of a connection's requests,
-// its origin the connections to that. Spare connections come from tests of reachability,
-// for the next request.
+// What is not HTTP, in TLS or in clear, is passed on as it is and recorded by package
+// raw; file rawconn finds its server. HTTP/2 is relayed frame by frame and recorded by
+// package h2, HTTP/1 message by message by package h1; files h2 and h1 here start that, and
+// say where a request goes. Bytes of a changed protocol pass through upgrade; package
+// websocket stands before the store and makes messages of what is recorded of a WebSocket.
+// File httpexchange records, and relay forwards, what goes through net/http: the requests
+// of an HTTP/2 client whose server has no HTTP/2, or cannot be reached. A target is the
+// server of a connection's requests, its origin the connections to that. Spare connections
+// come from tests of reachability, for the next request.
 //
 // Source: RESEARCH.md#proxy
 package mitm
@@ -44,6 +46,7 @@ import (
 	"unwire/mitm/clientcert"
 	"unwire/mitm/hosts"
 	"unwire/mitm/process"
+	"unwire/mitm/raw"
 	"unwire/mitm/refusal"
 	"unwire/mitm/routes"
 	"unwire/mitm/upstream"
@@ -181,6 +184,10 @@ type Proxy struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 
+	// draining ends before, when what has no end of its own is cut off.
+	draining context.Context
+	drainRaw context.CancelCauseFunc
+
 	mu       sync.Mutex
 	started  bool
 	stopping bool
@@ -292,7 +299,7 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 // wrapClient wraps a client's connection, which Shutdown closes. released, unless it
 // is nil, is called when the connection is closed.
 func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: conn, recorder: p.processes.Recorder(conn, p.opts.Store)}
+	c := &clientConn{Conn: raw.NewConn(conn, nil), recorder: p.processes.Recorder(conn, p.opts.Store)}
 	untrack := p.track(c)
 	c.onClose = func() {
 		untrack()

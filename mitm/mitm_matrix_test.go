@@ -117,7 +117,7 @@ func TestMatrix(t *testing.T) {
 	t.Parallel()
 	origin := newMatrixOrigin(t)
 	lanes := newLanes(t, origin)
-	checks := slices.Concat(goChecks(), rawChecks(origin), byteChecks(t, origin), grpcChecks(t), curlChecks(t), nodeChecks(t))
+	checks := slices.Concat(goChecks(), rawChecks(origin), byteChecks(t, origin), grpcChecks(t), curlChecks(t), nodeChecks(t), otherChecks())
 	if len(checks) < 40 {
 		t.Fatalf("only %d checks", len(checks))
 	}

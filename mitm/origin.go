@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"unwire/mitm/h2"
+	"unwire/mitm/raw"
 	"unwire/mitm/upstream"
 )
 
@@ -248,7 +249,10 @@ func (o *origin) claimConn(proto string) *serverConn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	conn := o.unusedConn
-	if conn == nil || (conn.ConnectionState().NegotiatedProtocol == protoH2) != (proto == protoH2) {
+	if conn == nil {
+		return nil
+	}
+	if got := conn.ConnectionState().NegotiatedProtocol; got != proto && (got != "" || proto != protoH1) {
 		return nil
 	}
 	o.unusedConn = nil
@@ -290,11 +294,11 @@ func (o *origin) dialForwarder(ctx context.Context) (net.Conn, error) {
 // connection is a *h2.Conn, or TLS on one.
 func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "http" {
-		raw, err := o.dialer.dial(ctx, o.target)
+		tcp, err := o.dialer.dial(ctx, o.target)
 		if err != nil {
 			return nil, err
 		}
-		return &h2.Conn{Conn: raw}, nil
+		return &h2.Conn{Conn: tcp}, nil
 	}
 	if !o.hasNegotiated(protoH2) {
 		switch pick, err := o.negotiate(ctx, []string{protoH2, protoH1}); {
@@ -309,12 +313,12 @@ func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 
 // handshake connects and verifies the server's certificate, unless told not to.
 func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, error) {
-	raw, err := o.dialer.dial(ctx, o.target)
+	tcp, err := o.dialer.dial(ctx, o.target)
 	if err != nil {
 		return nil, err
 	}
 	conn := &serverConn{host: o.target.host(), certificate: o.dialer.certificates.For(o.target.names()...)}
-	conn.Conn = tls.Client(&h2.Conn{Conn: raw}, &tls.Config{
+	conn.Conn = tls.Client(&h2.Conn{Conn: raw.NewConn(tcp, nil)}, &tls.Config{
 		ServerName:           o.target.host(),
 		RootCAs:              o.dialer.roots,
 		NextProtos:           slices.Clone(offer),
@@ -334,7 +338,7 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*serverConn, er
 	if err == nil {
 		return conn, nil
 	}
-	_ = raw.Close()
+	_ = tcp.Close()
 	var failed *tls.CertificateVerificationError
 	switch refused := conn.refusal(err); {
 	case errors.As(err, &failed):

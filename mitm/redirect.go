@@ -1,6 +1,10 @@
 package mitm
 
-import "net"
+import (
+	"net"
+
+	"unwire/mitm/raw"
+)
 
 // redirectAddr returns the address of the redirect listener, opening it first.
 func (p *Proxy) redirectAddr() (string, error) {
@@ -52,13 +56,13 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 	to, _ := conn.LocalAddr().(*net.TCPAddr)
 	if !ok || to == nil || !from.IP.Equal(to.IP) {
 		p.log.Warn("a redirected connection is refused", "from", conn.RemoteAddr())
-		(&clientConn{Conn: conn}).reset()
+		raw.Reset(conn)
 		return
 	}
 	s, err := p.routes.Connect(from.Port)
 	if err != nil {
 		p.log.Warn("a redirected connection is refused", "from", from, "err", err)
-		(&clientConn{Conn: conn}).reset()
+		raw.Reset(conn)
 		return
 	}
 	c := p.wrapClient(conn, func() { p.routes.Remove(from.Port, s) })
@@ -66,7 +70,7 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 		to := p.routes.Await(s)
 		if to == "" {
 			p.log.Warn("a redirected connection has no route", "from", from)
-			c.reset()
+			raw.Reset(c)
 			return
 		}
 		p.serveTo(c, to)

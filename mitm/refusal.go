@@ -60,7 +60,7 @@ func (p *Proxy) decidePendingRefusals() {
 // recordRefusal records that TLS with a client failed, and reports the program if it
 // refused the certificate.
 func (p *Proxy) recordRefusal(c *clientConn, text string, refused bool) {
-	host := withPort(c.target.host(), portOf(c.target.addr))
+	host := c.target.shown()
 	if refused {
 		c.recorder.Then(func(by captures.Process) { p.refusals.Note(refusal.Refusal{Process: by, Host: host}) })
 	}

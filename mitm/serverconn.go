@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/raw"
 )
 
 // verdictDelay is how long a server that speaks HTTP/2 has to begin, or to refuse the
@@ -73,7 +74,7 @@ func (c *serverConn) awaitVerdict() error {
 	n, err := c.Read(buf)
 	_ = c.SetReadDeadline(time.Time{})
 	c.head = buf[:n]
-	if err != nil && !isTimeout(err) {
+	if err != nil && !raw.IsTimeout(err) {
 		return err
 	}
 	return nil

@@ -95,7 +95,7 @@ func askingOrigin(t *testing.T, auth tls.ClientAuthType, version uint16, trusted
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"+name)
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n"+name)
 	}))
 	s.EnableHTTP2 = true
 	s.TLS = &tls.Config{ClientAuth: auth, ClientCAs: trusted, MaxVersion: version}
@@ -159,7 +159,7 @@ func TestClientCertificateUpgrade(t *testing.T) {
 	origin := askingOrigin(t, tls.RequireAndVerifyClientCert, 0, trusted)
 	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.ClientCertificates = loadPair(t, "", cert, key) })
 	conn := b.handshake(b.tunnel(origin.Listener.Addr().String()), "127.0.0.1")
-	_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {

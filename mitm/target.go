@@ -26,6 +26,9 @@ func (t target) host() string {
 	return hosts.Name(t.addr)
 }
 
+// shown is the server as host:port, by the name that the client calls it.
+func (t target) shown() string { return withPort(t.host(), portOf(t.addr)) }
+
 // targetOf is where the requests for a URL go.
 func targetOf(u *url.URL) target {
 	if u.Scheme == "https" {

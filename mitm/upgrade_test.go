@@ -13,7 +13,7 @@ import (
 func TestUpgrade(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("Sec-Websocket-Key") != "k" {
+			if r.Header.Get("Upgrade") != "chat" || r.Header.Get("Sec-Websocket-Key") != "k" {
 				http.Error(w, "no upgrade", http.StatusBadRequest)
 				return
 			}
@@ -23,7 +23,7 @@ func TestUpgrade(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello")
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nhello")
 			_, _ = io.Copy(conn, buf)
 		})
 		var origin *httptest.Server
@@ -39,10 +39,10 @@ func TestUpgrade(t *testing.T) {
 			conn = b.handshake(conn, "127.0.0.1")
 		}
 		// The first words come with the request.
-		_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-Websocket-Key: k\r\n\r\nping1")
+		_, _ = io.WriteString(conn, "GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: chat\r\nSec-Websocket-Key: k\r\n\r\nping1")
 		r := bufio.NewReader(conn)
 		res, err := http.ReadResponse(r, nil)
-		if err != nil || res.StatusCode != http.StatusSwitchingProtocols || res.Header.Get("Upgrade") != "websocket" {
+		if err != nil || res.StatusCode != http.StatusSwitchingProtocols || res.Header.Get("Upgrade") != "chat" {
 			t.Fatalf("%v, %v", res, err)
 		}
 		_, _ = io.WriteString(conn, "ping2")

@@ -148,7 +148,7 @@ func TestUpstreamUpgrade(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
 		_, _ = io.Copy(conn, buf)
 	}))
 	t.Cleanup(origin.Close)
@@ -158,7 +158,7 @@ func TestUpstreamUpgrade(t *testing.T) {
 			u := newUserProxy(t, scheme)
 			b := newTestProxy(t, nil, u.use)
 			conn := b.tunnel(addr)
-			_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: "+addr+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nping")
+			_, _ = io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: "+addr+"\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nping")
 			r := bufio.NewReader(conn)
 			res, err := http.ReadResponse(r, nil)
 			if err != nil || res.StatusCode != http.StatusSwitchingProtocols {

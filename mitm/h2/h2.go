@@ -40,7 +40,8 @@ type Config struct {
 	// addressed to that. Nil, the default, leaves them as they are.
 	Origin *url.URL
 
-	// Begin starts to record a request, by its pseudo-header fields and the others.
+	// Begin starts to record a request, by its pseudo-header fields and the others, which
+	// :protocol is among.
 	// It returns nil if the exchange is not recorded.
 	Begin func(method, authority, path string, header captures.Headers) captures.Recording
 

@@ -19,6 +19,9 @@ const (
 	pseudoAuthority = ":authority"
 	pseudoPath      = ":path"
 	pseudoStatus    = ":status"
+
+	// pseudoProtocol is of CONNECT requests for another protocol (RFC 8441).
+	pseudoProtocol = ":protocol"
 )
 
 // A headerBlock is one that has begun and not ended.

@@ -114,7 +114,11 @@ func (r *Relay) beginRecording(fields []hpack.HeaderField) captures.Recording {
 	if host == "" {
 		host = fieldValue(fields, "host")
 	}
-	return r.config.Begin(fieldValue(fields, pseudoMethod), host, fieldValue(fields, pseudoPath), regularFields(fields))
+	h := regularFields(fields)
+	if protocol := fieldValue(fields, pseudoProtocol); protocol != "" {
+		h = append(captures.Headers{{Name: pseudoProtocol, Value: protocol}}, h...)
+	}
+	return r.config.Begin(fieldValue(fields, pseudoMethod), host, fieldValue(fields, pseudoPath), h)
 }
 
 // noteHeaders records a header section of an open stream: the final response or

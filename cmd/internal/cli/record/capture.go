@@ -80,7 +80,10 @@ speak HTTP/1.1 or HTTP/2 to it, in clear or in TLS, on the same port.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given. What cannot be searched for them, such as
-payloads of WebSockets, is recorded as it is, and capture says so.
+bodies with an unknown encoding, is recorded as it is, and capture says so.
+
+WebSockets are recorded as messages. What is not HTTP, in TLS or in clear, passes as it
+is and is recorded as the bytes of both directions (tls://HOST:PORT, tcp://HOST:PORT).
 
 The proxy is for the user who runs capture (Linux): a connection of another user, root
 too, is refused unless CMD has started its program. --share admits everybody on this

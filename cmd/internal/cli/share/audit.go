@@ -27,7 +27,7 @@ status 1 if there is one. 'unwire redact' removes them, except those that audit
 reports as staying ("removable":false with --json).
 
 It also exits with status 1 if something could not be searched (rule not-searched):
-payloads of WebSockets, which are masked or compressed, bodies with an unknown
+payloads of protocols that a connection changed to, bodies with an unknown
 Content-Encoding, and compressed data that is damaged or cut off.`,
 		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
 		Args:    cobra.ArbitraryArgs,

@@ -51,7 +51,7 @@ What is written passes what 'unwire redact' does: secrets that were recorded (by
 and so are the protobuf fields that are known to hold some, which recording does
 not decode. Header fields that are not known to be harmless get placeholders for
 their values as well, equal ones for equal values; --keep-headers leaves these.
-Payloads that cannot be searched for secrets, such as those of WebSockets, are left
+Payloads that cannot be searched for secrets, such as those of other protocols, are left
 out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.`,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
@@ -65,7 +65,7 @@ out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of the others")
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
-	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "payloads that cannot be searched for secrets too, such as those of WebSockets")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "payloads that cannot be searched for secrets too, such as those of other protocols")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
 }

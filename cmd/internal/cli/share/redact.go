@@ -37,7 +37,7 @@ copy, and the exchange's error says how much; --keep-unsearched keeps them.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the new capture; it must not exist (required)")
-	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "copy payloads that cannot be searched for secrets, such as those of WebSockets")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "copy payloads that cannot be searched for secrets, such as those of other protocols")
 	f.addTo(cmd)
 	return cmd
 }
