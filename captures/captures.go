@@ -137,12 +137,13 @@ const (
 
 // A Process is the program that made an exchange's connection. Any part may be unknown.
 type Process struct {
-	PID  int    // 0: unknown
-	Name string // of the executable, without folder
+	PID  int    `json:"pid,omitempty"`  // 0: unknown
+	Name string `json:"name,omitempty"` // of the executable, without folder
 
 	// Client and Version are what the client calls itself, such as the product of its
 	// User-Agent.
-	Client, Version string
+	Client  string `json:"client,omitempty"`
+	Version string `json:"version,omitempty"`
 }
 
 // An Exchange is one request with its response, without the bodies, or one connection
@@ -249,6 +250,11 @@ const (
 
 // Kind is the opcode without its flags.
 func (o Opcode) Kind() Opcode { return o & 0x0f }
+
+// Known reports whether the opcode, without its flags, is one of RFC 6455.
+func (o Opcode) Known() bool {
+	return o <= OpBinary || o >= OpClose && o <= OpPong
+}
 
 // A Relation says how an exchange is related to another one.
 type Relation struct {

@@ -48,6 +48,10 @@ type Recorder interface {
 type Target interface {
 	Recorder
 
+	// Relate records how two exchanges are related that were recorded before, whether they
+	// have ended or not.
+	Relate(r Relation)
+
 	// Flush waits until what was recorded before is stored.
 	Flush(ctx context.Context) error
 

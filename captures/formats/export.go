@@ -17,6 +17,7 @@ import (
 	"unwire/captures/parquet"
 	"unwire/captures/pcapng"
 	"unwire/captures/raw"
+	"unwire/captures/transfer"
 	"unwire/decode"
 )
 
@@ -54,8 +55,8 @@ type Exporter struct {
 	// empty says that its folder must not have files yet.
 	empty bool
 
-	stream func(ctx context.Context, w io.Writer, src captures.Capture, o ExportOptions) (Exported, error)
-	folder func(ctx context.Context, dir string, src captures.Capture, o ExportOptions) (Exported, error)
+	stream func(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error)
+	folder func(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (Exported, error)
 }
 
 // Exporters are the formats that captures are written in.
@@ -86,38 +87,38 @@ func (e *Exporter) CheckFolder(dir string) error {
 }
 
 // Write writes a capture as a stream.
-func (e *Exporter) Write(ctx context.Context, w io.Writer, src captures.Capture, o ExportOptions) (Exported, error) {
+func (e *Exporter) Write(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
 	return e.stream(ctx, w, src, o)
 }
 
 // WriteFolder writes a capture into an empty folder.
-func (e *Exporter) WriteFolder(ctx context.Context, dir string, src captures.Capture, o ExportOptions) (Exported, error) {
+func (e *Exporter) WriteFolder(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (Exported, error) {
 	return e.folder(ctx, dir, src, o)
 }
 
-func exportHAR(ctx context.Context, w io.Writer, src captures.Capture, o ExportOptions) (Exported, error) {
+func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: o.Creator, Type: o.Type})
-	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted}, err
+	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted, LeftOut: done.LeftOut}, err
 }
 
-func exportJSONL(ctx context.Context, w io.Writer, src captures.Capture, _ ExportOptions) (Exported, error) {
+func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ ExportOptions) (Exported, error) {
 	n, err := jsonl.Export(ctx, w, src)
 	return Exported{Exchanges: n}, err
 }
 
-func exportPackets(ctx context.Context, w io.Writer, src captures.Capture, o ExportOptions) (Exported, error) {
+func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
 	done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: o.Name})
 	return Exported{
 		Exchanges: done.Exchanges, Connections: done.Connections, Packets: done.Packets, LeftOut: done.LeftOut, Reframed: done.Reframed,
 	}, err
 }
 
-func exportRaw(ctx context.Context, dir string, src captures.Capture, _ ExportOptions) (Exported, error) {
+func exportRaw(ctx context.Context, dir string, src transfer.Source, _ ExportOptions) (Exported, error) {
 	done, err := raw.Export(ctx, dir, src)
 	return Exported{Exchanges: done.Exchanges, Frames: done.Frames}, err
 }
 
-func exportParquet(ctx context.Context, dir string, src captures.Capture, o ExportOptions) (Exported, error) {
+func exportParquet(ctx context.Context, dir string, src transfer.Source, o ExportOptions) (Exported, error) {
 	var done parquet.Written
 	err := createFile(filepath.Join(dir, "frames.parquet"), func(frames io.Writer) error {
 		return createFile(filepath.Join(dir, "fields.parquet"), func(fields io.Writer) (err error) {

@@ -3,6 +3,7 @@ package har
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"strings"
@@ -12,18 +13,20 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A conversion makes an exchange of an entry.
+// A conversion makes an exchange of an entry, or two: a handshake and the WebSocket that
+// it opened.
 type conversion struct {
 	e     *entry
 	place string
 	rep   *transfer.Report
 
-	ex       captures.Exchange
-	chunks   []captures.Chunk
-	duration time.Duration
-	outcome  captures.Outcome
-	bodies   [2][]byte
-	ours     bool // the entry has an extension that was understood
+	converted
+	bodies [2][]byte
+	ours   bool // the entry has an extension that was understood
+
+	// socket is the WebSocket; alone says that there is no other exchange.
+	socket *converted
+	alone  bool
 }
 
 func (c *conversion) problem(member, format string, args ...any) {
@@ -37,6 +40,10 @@ func (c *conversion) convert() bool {
 		c.problem("_unwire.v", "%d is not known: the extension is passed over", e.Unwire.V)
 	} else if e.Unwire != nil {
 		c.ours = true
+	}
+	if c.ours && e.Unwire.Transport == captures.WebSocket {
+		c.alone, c.socket = true, c.ownSocket("_unwire", e.Unwire)
+		return true
 	}
 	request, pseudo := c.headers(e.Request.Headers)
 	response, _ := c.headers(e.Response.Headers)
@@ -54,7 +61,13 @@ func (c *conversion) convert() bool {
 	c.duration = max(0, fromMillis(e.Time))
 	c.bodies[captures.Up], c.bodies[captures.Down] = c.requestBody(), c.responseBody()
 	c.setOutcome()
-	if c.ours {
+	switch {
+	case !c.ours:
+		c.socket = c.foreignSocket()
+	case e.Unwire.WebSocket != nil:
+		c.extension()
+		c.socket = c.ownSocket("_unwire.websocket", e.Unwire.WebSocket)
+	default:
 		c.extension()
 	}
 	if c.chunks == nil {
@@ -72,9 +85,13 @@ func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) 
 		if h.Name8 != nil || h.Value8 != nil {
 			h.Name, h.Value = string(h.Name8), string(h.Value8)
 		}
-		switch {
-		case strings.HasPrefix(h.Name, ":"):
+		if strings.HasPrefix(h.Name, ":") {
 			pseudo[h.Name] = h.Value
+			if !c.ours && h.Name != ":protocol" { // which tells an extended CONNECT
+				continue
+			}
+		}
+		switch {
 		case c.ours || !strings.Contains(h.Value, "\n"):
 			out = append(out, captures.Header{Name: h.Name, Value: h.Value})
 		default:
@@ -116,8 +133,8 @@ func (c *conversion) address(pseudo map[string]string) bool {
 		}
 		c.ex.URL = scheme + "://" + host + path
 	}
-	u, err := url.Parse(c.ex.URL)
-	if err != nil {
+	u, ok := parseURL(c.ex.URL)
+	if !ok {
 		c.problem("request.url", "skipped: not a URL")
 		return false
 	}
@@ -138,6 +155,24 @@ func (c *conversion) address(pseudo map[string]string) bool {
 		c.ex.Server = net.JoinHostPort(strings.Trim(ip, "[]"), port)
 	}
 	return true
+}
+
+// parseURL reads a URL whose path and query may be none that a URL can have, as some
+// clients send them.
+func parseURL(s string) (*url.URL, bool) {
+	u, err := url.Parse(s)
+	if err == nil {
+		return u, true
+	}
+	scheme, rest, ok := strings.Cut(s, "://")
+	if at := strings.IndexAny(rest, "/?#"); at >= 0 {
+		rest = rest[:at]
+	}
+	if !ok || rest == "" {
+		return nil, false
+	}
+	u, err = url.Parse(scheme + "://" + rest)
+	return u, err == nil
 }
 
 // httpVersion reads the many spellings of a version; the answer's decides, as
@@ -272,10 +307,15 @@ func (c *conversion) setOutcome() {
 	}
 }
 
+// sent is how long it took until the request was sent.
+func (c *conversion) sent() time.Duration {
+	t := c.e.Timings
+	return fromMillis(t.Blocked) + fromMillis(t.DNS) + fromMillis(t.Connect) + fromMillis(t.Send)
+}
+
 // wholeBodies makes a chunk of each body, at the times that the timings tell.
 func (c *conversion) wholeBodies() {
-	t := c.e.Timings
-	sent := fromMillis(t.Blocked) + fromMillis(t.DNS) + fromMillis(t.Connect) + fromMillis(t.Send)
+	sent := c.sent()
 	if sent > c.duration {
 		sent = 0
 	}
@@ -286,22 +326,42 @@ func (c *conversion) wholeBodies() {
 	}
 }
 
-// extension takes what Export has put beside the entry.
-func (c *conversion) extension() {
-	x := c.e.Unwire
-	ex := &c.ex
+// head takes what Export has written of an exchange.
+func (c *conversion) head(member string, x *extension, to *converted) {
+	ex := &to.ex
 	ex.HTTP, ex.Error, ex.Client, ex.Server, ex.TLS, ex.Source = x.HTTP, x.Error, x.Client, x.Server, x.TLS, x.Source
-	if !x.Started.IsZero() && x.Started.Year() < 2262 {
+	if ex.Process = x.Process; x.Process.PID < 0 || x.Process.PID > math.MaxInt32 {
+		c.problem(member+".process.pid", "%d is none", x.Process.PID)
+		ex.Process.PID = 0
+	}
+	if !x.Started.IsZero() && x.Started.Year() >= 1970 && x.Started.Year() < 2262 {
 		ex.Started = x.Started
 	}
-	c.duration = time.Duration(max(x.DurationNS, 0))
+	to.duration = time.Duration(max(x.DurationNS, 0))
 	if isKnownOutcome(x.Outcome) {
-		c.outcome = x.Outcome
+		to.outcome = x.Outcome
 	} else {
-		c.problem("_unwire.outcome", "%q is none", transfer.Clip(string(x.Outcome)))
+		c.problem(member+".outcome", "%q is none", transfer.Clip(string(x.Outcome)))
 	}
 	ex.RequestTrailers, _ = c.headers(x.RequestTrailers)
 	ex.ResponseTrailers, _ = c.headers(x.ResponseTrailers)
+	to.number = x.ID
+	for i, r := range x.Relations {
+		if err := r.Check(); err != nil {
+			c.problem(fmt.Sprintf("%s.relations[%d]", member, i), "%v", err)
+		} else {
+			to.relations = append(to.relations, r)
+		}
+	}
+}
+
+// extension takes what Export has put beside the entry.
+func (c *conversion) extension() {
+	x := c.e.Unwire
+	c.head("_unwire", x, &c.converted)
+	if x.URL != "" {
+		c.ex.URL = x.URL
+	}
 	if x.Up != nil {
 		c.bodies[captures.Up] = x.Up
 	}

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/captures/transfer"
 	"unwire/decode"
 )
 
@@ -15,15 +16,12 @@ import (
 const extensionVersion = 1
 
 // extension describes what an entry has no place for, but for the bodies.
-func (o *Options) extension(ctx context.Context, h *loadedExchange) (*extension, error) {
+func (o *Options) extension(ctx context.Context, h *loadedExchange, relations transfer.Relations) (*extension, error) {
 	ex := h.ex
-	x := &extension{
-		V: extensionVersion, ID: ex.ID, HTTP: ex.HTTP, Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome,
-		Error: ex.Error, Client: ex.Client, Server: ex.Server, TLS: ex.TLS, Source: ex.Source, Omitted: h.large,
-		RequestTrailers: fieldsOf(ex.RequestTrailers), ResponseTrailers: fieldsOf(ex.ResponseTrailers),
-	}
+	x := headOf(ex, relations)
+	x.Omitted = h.large
 	for _, c := range h.chunks {
-		x.Chunks = append(x.Chunks, mark{c.Dir.String(), int64(c.T), len(c.Data)})
+		x.Chunks = append(x.Chunks, mark{Dir: c.Dir.String(), TNS: int64(c.T), Len: len(c.Data)})
 	}
 	d, err := decode.Decode(ctx, h, ex.ID, decode.Options{})
 	if err != nil {
@@ -45,6 +43,15 @@ func (o *Options) extension(ctx context.Context, h *loadedExchange) (*extension,
 		x.Frames = append(x.Frames, decode.View{Type: md}.Line(f))
 	}
 	return x, nil
+}
+
+// headOf describes an exchange without its chunks.
+func headOf(ex *captures.Exchange, relations transfer.Relations) *extension {
+	return &extension{
+		V: extensionVersion, ID: ex.ID, HTTP: ex.HTTP, Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome,
+		Error: ex.Error, Client: ex.Client, Server: ex.Server, TLS: ex.TLS, Process: ex.Process, Source: ex.Source,
+		RequestTrailers: fieldsOf(ex.RequestTrailers), ResponseTrailers: fieldsOf(ex.ResponseTrailers), Relations: relations.JSON(ex.ID),
+	}
 }
 
 // Exchange makes h a source of its one exchange.

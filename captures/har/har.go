@@ -6,7 +6,9 @@
 // frames of an RPC as `unwire show --json` prints them.
 //
 // The types of the format are in this file; write makes entries of exchanges, and
-// read converts entries of any tool to exchanges; extension is the member _unwire.
+// read converts entries of any tool to exchanges; extension is the member _unwire. The
+// messages of a WebSocket are in the entry of its handshake, in the member
+// _webSocketMessages as Chrome writes it. Connections without HTTP have no place in a HAR.
 // Package formats alone calls this one.
 //
 // Source: RESEARCH.md#har, http://www.softwareishard.com/blog/har-12-spec/
@@ -26,14 +28,20 @@ import (
 
 // An entry is one exchange in a HAR.
 type entry struct {
-	StartedDateTime string     `json:"startedDateTime"`
-	Time            number     `json:"time"` // milliseconds, as all times of a HAR
-	Request         request    `json:"request"`
-	Response        response   `json:"response"`
-	Cache           struct{}   `json:"cache"`
-	Timings         timings    `json:"timings"`
-	ServerIPAddress string     `json:"serverIPAddress,omitempty"`
-	Unwire          *extension `json:"_unwire,omitempty"`
+	StartedDateTime string   `json:"startedDateTime"`
+	Time            number   `json:"time"` // milliseconds, as all times of a HAR
+	Request         request  `json:"request"`
+	Response        response `json:"response"`
+	Cache           struct{} `json:"cache"`
+	Timings         timings  `json:"timings"`
+	ServerIPAddress string   `json:"serverIPAddress,omitempty"`
+
+	// ResourceType and Messages are Chrome's; the latter are those of the WebSocket that
+	// the entry's request opened.
+	ResourceType string    `json:"_resourceType,omitempty"`
+	Messages     []message `json:"_webSocketMessages,omitempty"`
+
+	Unwire *extension `json:"_unwire,omitempty"`
 }
 
 type request struct {
@@ -120,8 +128,22 @@ type timings struct {
 
 // An extension is what a HAR has no place for.
 type extension struct {
-	V          int              `json:"v"`
-	ID         int64            `json:"id"`
+	V  int   `json:"v"`
+	ID int64 `json:"id"`
+
+	// Transport is that of an entry for a WebSocket whose handshake is not in the file.
+	Transport captures.Transport `json:"transport,omitempty"`
+
+	// URL is set if the entry has another. That of a handshake begins with ws there, as
+	// browsers have it.
+	URL string `json:"url,omitempty"`
+
+	// Method, Status and the headers are those of a WebSocket, which has mostly none.
+	Method          string   `json:"method,omitempty"`
+	Status          int      `json:"status,omitempty"`
+	RequestHeaders  []header `json:"request_headers,omitempty"`
+	ResponseHeaders []header `json:"response_headers,omitempty"`
+
 	HTTP       string           `json:"http"`
 	Started    time.Time        `json:"started"`
 	DurationNS int64            `json:"duration_ns"`
@@ -130,10 +152,16 @@ type extension struct {
 	Client     string           `json:"client"`
 	Server     string           `json:"server"`
 	TLS        captures.TLS     `json:"tls"`
+	Process    captures.Process `json:"process,omitzero"`
 	Source     string           `json:"source"`
 
 	RequestTrailers  []header `json:"request_trailers,omitempty"`
 	ResponseTrailers []header `json:"response_trailers,omitempty"`
+
+	Relations []transfer.Relation `json:"relations,omitempty"`
+
+	// WebSocket is what the entry's request opened.
+	WebSocket *extension `json:"websocket,omitempty"`
 
 	// Omitted is set if the bodies were too large for a HAR.
 	Omitted bool   `json:"omitted,omitempty"`
@@ -164,6 +192,13 @@ type mark struct {
 	Dir string `json:"dir"`
 	TNS int64  `json:"t_ns"`
 	Len int    `json:"len"`
+
+	// The rest is of a WebSocket: which of the entry's messages the bytes are of, and the
+	// chunk's opcode.
+	Message    int   `json:"message,omitempty"`
+	Opcode     uint8 `json:"opcode,omitempty"`
+	Final      bool  `json:"final,omitempty"`
+	Compressed bool  `json:"compressed,omitempty"`
 }
 
 // A number is one that other tools leave out, or write as null or in quotes.

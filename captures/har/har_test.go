@@ -20,7 +20,7 @@ import (
 	"unwire/decode"
 )
 
-func export(t testing.TB, src captures.Capture, o har.Options) []byte {
+func export(t testing.TB, src transfer.Source, o har.Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := har.Export(context.Background(), &b, src, o); err != nil {

@@ -26,13 +26,16 @@ const (
 // quotes, dates may have any offset or none, HTTP/2's pseudo fields are no
 // headers and stand in for a URL that is missing. As other tools keep bodies
 // without their content-encoding, content-encoding and content-length are
-// dropped from such a response; the body is one chunk.
+// dropped from such a response; the body is one chunk. The messages of a WebSocket become
+// an exchange of their own, which is related to that of its handshake.
 // Limits: 512 MiB an entry, one held at a time. What is no exchange of HTTP
-// (data: URLs, messages of WebSockets) is left out.
+// (data: URLs) is left out.
 // Errors: where the JSON is broken, with its place; the entries before it are
 // recorded. An entry that says something impossible is skipped and reported.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
-	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store) })
+	relater := transfer.NewRelater(store)
+	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store, relater) })
+	relater.Finish(&rep)
 	if err == nil {
 		err = store.Flush(ctx)
 	}
@@ -120,24 +123,45 @@ func (in *importer) readEntry(i int) error {
 		in.rep.Skipped++
 		return nil
 	}
-	if err := in.record(&c); err != nil {
-		return err
-	}
-	in.rep.Exchanges++
-	return nil
+	return in.record(&c)
 }
 
-// record records the exchange.
-func (c *conversion) record(store captures.Target) error {
-	rec, err := store.Begin(c.ex)
+// record records the exchanges of an entry.
+func (c *conversion) record(store captures.Target, relater *transfer.Relater) error {
+	var handshake int64
+	if !c.alone {
+		var err error
+		if handshake, err = c.recordOne(store, relater, &c.converted, 0); err != nil {
+			return err
+		}
+	}
+	if c.socket == nil {
+		return nil
+	}
+	_, err := c.recordOne(store, relater, c.socket, handshake)
+	return err
+}
+
+// recordOne records an exchange that another one opened, or that none did: 0.
+func (c *conversion) recordOne(store captures.Target, relater *transfer.Relater, x *converted, openedBy int64) (id int64, err error) {
+	rec, err := store.Begin(x.ex)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, chunk := range c.chunks {
-		rec.ChunkAt(chunk.Dir, chunk.T, chunk.Data)
+	c.rep.Exchanges++
+	if openedBy != 0 {
+		rec.Relate(captures.HandshakeOf, openedBy)
 	}
-	rec.EndAt(c.duration, c.outcome, c.ex.Error)
-	return store.Err()
+	relater.Add(c.rep, c.place, x.number, rec.ID(), x.relations)
+	for _, chunk := range x.chunks {
+		if x.ex.Transport == captures.WebSocket {
+			rec.MessageAt(chunk.Dir, chunk.T, chunk.Opcode, chunk.Data)
+		} else {
+			rec.ChunkAt(chunk.Dir, chunk.T, chunk.Data)
+		}
+	}
+	rec.EndAt(x.duration, x.outcome, x.ex.Error)
+	return rec.ID(), store.Err()
 }
 
 // readObject reads an object and has do read the value of each member.

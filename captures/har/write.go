@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/envelope"
 )
@@ -49,6 +50,7 @@ type Options struct {
 type Written struct {
 	Exchanges int
 	Omitted   int // exchanges whose bodies were too large
+	LeftOut   int // connections that have no HTTP in them
 }
 
 // Export writes a capture as one HAR.
@@ -56,7 +58,7 @@ type Written struct {
 // Limits: it holds one entry at a time. Frames are written with their trees
 // while an exchange has no more than 1 MiB of them.
 // Errors: of src and of w; what had been written by then is no whole HAR.
-func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (Written, error) {
+func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
 	}
@@ -72,23 +74,24 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (
 	fmt.Fprintf(out, `{"log":{"version":"1.2","creator":{"name":"unwire","version":%s},"entries":[`, creator)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
+	s, err := loadSockets(ctx, src)
+	if err != nil {
+		return done, fmt.Errorf("har: %w", err)
+	}
+	entries := 0
 	for ex, err := range src.Exchanges(ctx) {
 		var e *entry
 		if err == nil {
-			e, err = o.entry(ctx, src, ex)
+			e, err = o.entryOf(ctx, s, ex, &done)
 		}
-		if err == nil {
-			if done.Exchanges > 0 {
+		if err == nil && e != nil {
+			if entries++; entries > 1 {
 				_ = out.WriteByte(',') // a Writer's error stays
 			}
 			err = enc.Encode(e)
 		}
 		if err != nil {
-			return done, fmt.Errorf("har: after %d entries: %w", done.Exchanges, err)
-		}
-		done.Exchanges++
-		if e.Unwire.Omitted {
-			done.Omitted++
+			return done, fmt.Errorf("har: after %d entries: %w", entries, err)
 		}
 	}
 	_, _ = out.WriteString("]}}\n")
@@ -96,6 +99,46 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (
 		return done, fmt.Errorf("har: %w", err)
 	}
 	return done, nil
+}
+
+// entryOf returns the entry of an exchange and counts it; nil if it has none.
+func (o *Options) entryOf(ctx context.Context, s *sockets, ex *captures.Exchange, done *Written) (e *entry, err error) {
+	switch ex.Transport {
+	default:
+		done.LeftOut++
+		return nil, nil
+	case captures.WebSocket:
+		done.Exchanges++
+		if within, err := s.hasEntry(ctx, ex.ID); within || err != nil {
+			return nil, err
+		}
+		e = o.emptyEntry(ex)
+		e.Request.Method, e.Response.Status = http.MethodGet, http.StatusSwitchingProtocols
+		e.Timings = timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Receive: millis(ex.Duration)}
+		e.Unwire, err = o.putSocket(ctx, s, e, ex)
+	case captures.HTTP:
+		done.Exchanges++
+		if e, err = o.entry(ctx, s, ex); err != nil {
+			return nil, err
+		}
+		opened, err := s.of(ctx, ex.ID)
+		if err != nil {
+			return nil, err
+		}
+		if opened != nil {
+			if e.Unwire.WebSocket, err = o.putSocket(ctx, s, e, opened); err != nil {
+				return nil, err
+			}
+			e.Request.URL, e.Unwire.URL = webSocketURL(ex.URL), ex.URL
+			if e.Unwire.WebSocket.Omitted {
+				done.Omitted++
+			}
+		}
+	}
+	if err == nil && e.Unwire.Omitted {
+		done.Omitted++
+	}
+	return e, err
 }
 
 // A loadedExchange is an exchange whose chunks are in memory.
@@ -109,7 +152,7 @@ type loadedExchange struct {
 }
 
 // loadExchange reads the chunks of an exchange, until they are too large.
-func loadExchange(ctx context.Context, src captures.Capture, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
+func loadExchange(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
 	h := &loadedExchange{ex: ex, profile: src.Profile(), large: ex.BytesUp > limit || ex.BytesDown > limit}
 	if h.large {
 		return h, nil
@@ -127,18 +170,25 @@ func loadExchange(ctx context.Context, src captures.Capture, ex *captures.Exchan
 	return h, nil
 }
 
-func (o *Options) entry(ctx context.Context, src captures.Capture, ex *captures.Exchange) (*entry, error) {
-	h, err := loadExchange(ctx, src, ex, o.MaxBody)
+func (o *Options) entry(ctx context.Context, s *sockets, ex *captures.Exchange) (*entry, error) {
+	h, err := loadExchange(ctx, s.src, ex, o.MaxBody)
 	if err != nil {
 		return nil, err
 	}
-	x, err := o.extension(ctx, h)
+	x, err := o.extension(ctx, h, s.relations)
 	if err != nil {
 		return nil, err
 	}
+	e := o.emptyEntry(ex)
+	e.Timings, e.Unwire = h.timings(), x
+	h.putBodies(e, x)
+	return e, nil
+}
+
+// emptyEntry is the entry of an exchange without bodies and extension.
+func (o *Options) emptyEntry(ex *captures.Exchange) *entry {
 	e := &entry{
 		StartedDateTime: ex.Started.Format("2006-01-02T15:04:05.000Z07:00"), Time: millis(ex.Duration),
-		Timings: h.timings(), Unwire: x,
 		Request: request{
 			Method: ex.Method, URL: ex.URL, HTTPVersion: "HTTP/" + ex.HTTP, Cookies: requestCookies(ex.RequestHeaders),
 			Headers: fieldsOf(ex.RequestHeaders), QueryString: queryOf(ex.URL), HeadersSize: -1, BodySize: number(ex.BytesUp),
@@ -152,8 +202,7 @@ func (o *Options) entry(ctx context.Context, src captures.Capture, ex *captures.
 	if ip, _, err := net.SplitHostPort(ex.Server); err == nil && net.ParseIP(ip) != nil {
 		e.ServerIPAddress = ip
 	}
-	h.putBodies(e, x)
-	return e, nil
+	return e
 }
 
 // putBodies writes the bodies where a HAR has them, and beside them as they

@@ -11,7 +11,19 @@
 //
 // Bytes are standard base64. Times are UTC, a chunk's t_ns counts from started.
 // A header field that is not UTF-8 has name_b64 and value_b64 in place of name
-// and value. Chunks stand in the order in which they passed; they come last, so
+// and value. These members are there only if they say something:
+//
+//	"transport":"websocket"                     of what is not HTTP; or "tls", "tcp"
+//	"process":{"pid":5,"name":"curl"}           the program that made the connection
+//	"relations":[{"kind":"handshake","exchange":6}]
+//
+// The chunks of a WebSocket are messages or parts of one. They have the opcode of
+// RFC 6455, 0 where a message goes on, final where it ends, and compressed if it was
+// compressed on the wire:
+//
+//	{"dir":"up","t_ns":1000,"opcode":1,"final":true,"compressed":true,"data":"aGVsbG8="}
+//
+// Chunks stand in the order in which they passed; they come last, so
 // that neither side has to hold them. An outcome of "" is an exchange that was
 // still going on.
 //
@@ -23,6 +35,8 @@ package jsonl
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -35,8 +49,12 @@ const version = 1
 
 // A head is a line without its chunks.
 type head struct {
-	V                int              `json:"v"`
-	ID               int64            `json:"id"`
+	V  int   `json:"v"`
+	ID int64 `json:"id"`
+
+	// Transport is "" for HTTP.
+	Transport captures.Transport `json:"transport,omitempty"`
+
 	Method           string           `json:"method"`
 	URL              string           `json:"url"`
 	HTTP             string           `json:"http"`
@@ -48,6 +66,7 @@ type head struct {
 	Client           string           `json:"client"`
 	Server           string           `json:"server"`
 	TLS              captures.TLS     `json:"tls"`
+	Process          captures.Process `json:"process,omitzero"`
 	Source           string           `json:"source"`
 	BytesUp          int64            `json:"bytes_up"`
 	BytesDown        int64            `json:"bytes_down"`
@@ -55,6 +74,8 @@ type head struct {
 	RequestTrailers  []field          `json:"request_trailers"`
 	ResponseHeaders  []field          `json:"response_headers"`
 	ResponseTrailers []field          `json:"response_trailers"`
+
+	Relations []transfer.Relation `json:"relations,omitempty"`
 }
 
 // A field is a line of a header section.
@@ -67,23 +88,51 @@ type field struct {
 
 // A chunk is a run of bytes of a body.
 type chunk struct {
-	Dir  string `json:"dir"`
-	TNS  int64  `json:"t_ns"`
-	Data []byte `json:"data"`
+	Dir        string `json:"dir"`
+	TNS        int64  `json:"t_ns"`
+	Opcode     uint8  `json:"opcode"`
+	Final      bool   `json:"final"`
+	Compressed bool   `json:"compressed"`
+	Data       []byte `json:"data"`
+}
+
+// opcode checks the opcode of a chunk, with its flags: only those of a WebSocket have one.
+func (c *chunk) opcode(t captures.Transport) (captures.Opcode, error) {
+	op := captures.Opcode(c.Opcode)
+	switch {
+	case t != captures.WebSocket && (c.Opcode != 0 || c.Final || c.Compressed):
+		return 0, fmt.Errorf("opcode: only chunks of the transport %s have one", captures.WebSocket)
+	case t != captures.WebSocket:
+		return 0, nil
+	case !op.Known():
+		return 0, fmt.Errorf("opcode: %d is none", c.Opcode)
+	}
+	if c.Final {
+		op |= captures.OpFinal
+	}
+	if c.Compressed {
+		op |= captures.OpCompressed
+	}
+	return op, nil
 }
 
 func headOf(ex *captures.Exchange) head {
 	return head{
-		V: version, ID: ex.ID, Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: ex.Status,
+		V: version, ID: ex.ID, Transport: ex.Transport, Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: ex.Status,
 		Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome, Error: ex.Error,
-		Client: ex.Client, Server: ex.Server, TLS: ex.TLS, Source: ex.Source, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
+		Client: ex.Client, Server: ex.Server, TLS: ex.TLS, Process: ex.Process, Source: ex.Source, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		RequestHeaders: fieldsOf(ex.RequestHeaders), RequestTrailers: fieldsOf(ex.RequestTrailers),
 		ResponseHeaders: fieldsOf(ex.ResponseHeaders), ResponseTrailers: fieldsOf(ex.ResponseTrailers),
 	}
 }
 
 func (h *head) exchange() captures.Exchange {
+	t := h.Transport
+	if t == "http" {
+		t = captures.HTTP
+	}
 	return captures.Exchange{
+		Transport: t, Process: h.Process,
 		Method: h.Method, URL: h.URL, HTTP: h.HTTP, Status: h.Status, Started: h.Started, Error: h.Error,
 		Client: h.Client, Server: h.Server, TLS: h.TLS, Source: h.Source,
 		RequestHeaders: headersOf(h.RequestHeaders), RequestTrailers: headersOf(h.RequestTrailers),
@@ -106,12 +155,31 @@ func (h *head) check() error {
 		return fmt.Errorf("started: the year %d", h.Started.Year())
 	case h.DurationNS < 0:
 		return fmt.Errorf("duration_ns: %d", h.DurationNS)
+	case !isTransport(h.Transport):
+		return fmt.Errorf("transport: %q is none", transfer.Clip(string(h.Transport)))
+	case h.Process.PID < 0 || h.Process.PID > math.MaxInt32:
+		return fmt.Errorf("process.pid: %d", h.Process.PID)
+	case len(h.Relations) > maxRelations:
+		return fmt.Errorf("relations: more than %d", maxRelations)
+	}
+	for i, r := range h.Relations {
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("relations[%d].%w", i, err)
+		}
 	}
 	switch h.Outcome {
 	case captures.InFlight, captures.Complete, captures.Reset, captures.Canceled, captures.Incomplete, captures.Failed:
 		return nil
 	}
 	return fmt.Errorf("outcome: %q is none", h.Outcome)
+}
+
+// maxTransport is the most bytes that the name of a transport has.
+const maxTransport = 32
+
+// isTransport reports whether t may be a transport. The list is open.
+func isTransport(t captures.Transport) bool {
+	return len(t) <= maxTransport && strings.Trim(string(t), "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 func fieldsOf(hs captures.Headers) []field {
@@ -152,12 +220,22 @@ func direction(s string) (captures.Direction, error) {
 	return 0, fmt.Errorf("dir: %q is neither up nor down", transfer.Clip(s))
 }
 
-// appendChunk appends a chunk as JSON, which is faster than encoding/json by
+// appendChunk appends a chunk as JSON, with its opcode if it is of a message, which is faster than encoding/json by
 // what it does not look at.
-func appendChunk(dst []byte, c captures.Chunk) []byte {
+func appendChunk(dst []byte, c captures.Chunk, message bool) []byte {
 	dst = append(dst, `{"dir":"`...)
 	dst = append(dst, c.Dir.String()...)
-	dst = fmt.Appendf(dst, `","t_ns":%d,"data":"`, int64(c.T))
+	dst = fmt.Appendf(dst, `","t_ns":%d`, int64(c.T))
+	if message {
+		dst = fmt.Appendf(dst, `,"opcode":%d`, c.Opcode.Kind())
+		if c.Opcode&captures.OpFinal != 0 {
+			dst = append(dst, `,"final":true`...)
+		}
+		if c.Opcode&captures.OpCompressed != 0 {
+			dst = append(dst, `,"compressed":true`...)
+		}
+	}
+	dst = append(dst, `,"data":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, c.Data)
 	return append(dst, `"}`...)
 }

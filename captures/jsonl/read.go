@@ -24,8 +24,9 @@ const (
 	// of the line follows them.
 	maxBuffered = 64 << 20
 
-	// maxMembers limits the members of a line.
-	maxMembers = 64
+	// maxMembers limits the members of a line, maxRelations its relations.
+	maxMembers   = 64
+	maxRelations = 10_000
 )
 
 // Import reads JSON Lines as Export writes them into a capture.
@@ -37,13 +38,15 @@ const (
 // Errors: the first thing that is not as it should be, with its place; the
 // lines before it are recorded, and what there was of its own is Incomplete.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
-	rep, err := read(ctx, r, func(ex captures.Exchange) (recording, error) {
+	relater := transfer.NewRelater(store)
+	rep, err := read(ctx, r, relater, func(ex captures.Exchange) (recording, error) {
 		rec, err := store.Begin(ex)
 		if err != nil {
 			return nil, err
 		}
 		return rec, store.Err()
 	})
+	relater.Finish(&rep)
 	if err == nil {
 		err = store.Flush(ctx)
 	}
@@ -52,12 +55,14 @@ func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.R
 
 // A recording takes the chunks of an exchange: a captures.Recording.
 type recording interface {
+	ID() int64
+	MessageAt(dir captures.Direction, t time.Duration, op captures.Opcode, p []byte)
 	ChunkAt(dir captures.Direction, t time.Duration, p []byte)
 	EndAt(d time.Duration, o captures.Outcome, errText string)
 }
 
 // read reads lines and has begin record each exchange.
-func read(ctx context.Context, r io.Reader, begin func(captures.Exchange) (recording, error)) (transfer.Report, error) {
+func read(ctx context.Context, r io.Reader, relater *transfer.Relater, begin func(captures.Exchange) (recording, error)) (transfer.Report, error) {
 	var rep transfer.Report
 	v := transfer.NewValues(r)
 	for line := 1; ; line++ {
@@ -76,6 +81,7 @@ func read(ctx context.Context, r io.Reader, begin func(captures.Exchange) (recor
 		err := l.read()
 		if l.rec != nil {
 			rep.Exchanges++
+			relater.Add(&rep, fmt.Sprintf("line %d", line), l.head.ID, l.rec.ID(), l.head.Relations)
 			l.end(err)
 		}
 		if err != nil {
@@ -90,9 +96,15 @@ type lineReader struct {
 	record func(captures.Exchange) (recording, error)
 	head   head
 	seen   map[string]bool
-	held   []captures.Chunk
+	held   []heldChunk
 	bytes  int
 	rec    recording
+}
+
+// A heldChunk is a chunk whose direction was read.
+type heldChunk struct {
+	dir captures.Direction
+	*chunk
 }
 
 func (l *lineReader) read() error {
@@ -141,10 +153,17 @@ func (l *lineReader) read() error {
 	if err := l.begin(); err != nil {
 		return err
 	}
-	for _, c := range l.held {
-		l.recordChunk(c)
+	for i := range l.held {
+		if err := l.recordChunk(i, l.held[i]); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// isOptional reports whether a member is written only if it says something.
+func isOptional(member string) bool {
+	return member == "transport" || member == "process" || member == "relations"
 }
 
 // members are where the members of a line go.
@@ -153,6 +172,7 @@ func (h *head) members() map[string]any {
 		"v": &h.V, "id": &h.ID, "method": &h.Method, "url": &h.URL, "http": &h.HTTP, "status": &h.Status,
 		"started": &h.Started, "duration_ns": &h.DurationNS, "outcome": &h.Outcome, "error": &h.Error,
 		"client": &h.Client, "server": &h.Server, "tls": &h.TLS, "source": &h.Source,
+		"transport": &h.Transport, "process": &h.Process, "relations": &h.Relations,
 		"bytes_up": &h.BytesUp, "bytes_down": &h.BytesDown,
 		"request_headers": &h.RequestHeaders, "request_trailers": &h.RequestTrailers,
 		"response_headers": &h.ResponseHeaders, "response_trailers": &h.ResponseTrailers,
@@ -160,7 +180,7 @@ func (h *head) members() map[string]any {
 }
 
 func (l *lineReader) missing(targets map[string]any) []string {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(targets)), func(name string) bool { return l.seen[name] })
+	return slices.DeleteFunc(slices.Collect(maps.Keys(targets)), func(name string) bool { return l.seen[name] || isOptional(name) })
 }
 
 // begin starts the exchange, unless its chunks have.
@@ -203,22 +223,35 @@ func (l *lineReader) readChunks(complete bool) error {
 		if err != nil {
 			return fmt.Errorf("chunks[%d].%w", i, err)
 		}
-		c := captures.Chunk{Dir: dir, T: time.Duration(raw.TNS), Data: raw.Data}
+		held := heldChunk{dir, &raw}
 		if complete {
-			l.recordChunk(c)
+			if err := l.recordChunk(i, held); err != nil {
+				return err
+			}
 			continue
 		}
-		l.bytes += len(c.Data) + 64
+		l.bytes += len(raw.Data) + 64
 		if l.bytes > maxBuffered {
 			return fmt.Errorf("chunks: %w of %d bytes while they do not come last", transfer.ErrTooLarge, maxBuffered)
 		}
-		l.held = append(l.held, c)
+		l.held = append(l.held, held)
 	}
 	return l.v.Delim(']')
 }
 
-func (l *lineReader) recordChunk(c captures.Chunk) {
-	l.rec.ChunkAt(c.Dir, c.T, c.Data)
+// recordChunk records a chunk, the i-th, as what the exchange's transport makes of it.
+func (l *lineReader) recordChunk(i int, c heldChunk) error {
+	dir, at := c.dir, time.Duration(c.TNS)
+	op, err := c.opcode(l.head.Transport)
+	switch {
+	case err != nil:
+		return fmt.Errorf("chunks[%d].%w", i, err)
+	case l.head.Transport == captures.WebSocket:
+		l.rec.MessageAt(dir, at, op, c.Data)
+	default:
+		l.rec.ChunkAt(dir, at, c.Data)
+	}
+	return nil
 }
 
 // end ends the exchange as its line says, or as incomplete where the line

@@ -8,12 +8,34 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 )
 
 // A counter is a recording that looks at what it is given.
 type counter struct {
 	t     *testing.T
 	ended *int
+}
+
+func (c counter) ID() int64 { return int64(*c.ended) + 1 }
+
+func (c counter) MessageAt(dir captures.Direction, at time.Duration, op captures.Opcode, p []byte) {
+	if !op.Known() && !op.Kind().Known() {
+		c.t.Errorf("opcode %d", op)
+	}
+	c.ChunkAt(dir, at, p)
+}
+
+// A relations is a capture to which nothing is imported but relations.
+type relations struct {
+	captures.Target
+	t *testing.T
+}
+
+func (r relations) Relate(rel captures.Relation) {
+	if rel.Exchange <= 0 || rel.Target <= 0 || rel.Kind == "" {
+		r.t.Errorf("%+v", rel)
+	}
 }
 
 func (c counter) ChunkAt(_ captures.Direction, at time.Duration, _ []byte) {
@@ -37,15 +59,20 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add([]byte(`{"chunks":[{"dir":"up","t_ns":5,"data":"aGk="}],"v":1,"url":"https://h/"}`))
+	f.Add([]byte(`{"v":1,"id":3,"transport":"websocket","url":"wss://h/","process":{"pid":5,"name":"curl"},"relations":[{"kind":"handshake","exchange":4}],` +
+		`"chunks":[{"dir":"up","t_ns":5,"opcode":1,"compressed":true,"data":"aGk="},{"dir":"up","opcode":0,"final":true,"data":""},{"dir":"down","opcode":9,"final":true}]}` +
+		"\n" + `{"v":1,"id":4,"transport":"tls","url":"tls://h:1","chunks":[{"dir":"down","data":"aGk="}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		begun, ended := 0, 0
-		rep, err := read(context.Background(), bytes.NewReader(in), func(ex captures.Exchange) (recording, error) {
+		relater := transfer.NewRelater(relations{t: t})
+		rep, err := read(context.Background(), bytes.NewReader(in), relater, func(ex captures.Exchange) (recording, error) {
 			begun++
 			if ex.URL == "" || ex.Status < 0 {
 				t.Errorf("%+v", ex)
 			}
 			return counter{t, &ended}, nil
 		})
+		relater.Finish(&rep)
 		if begun != ended || rep.Exchanges != ended || err == nil && begun == 0 && len(bytes.TrimSpace(in)) > 0 {
 			t.Errorf("%q: %d begun, %d ended, %+v, %v", in, begun, ended, rep, err)
 		}

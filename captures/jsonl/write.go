@@ -9,18 +9,23 @@ import (
 	"io"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 )
 
 // Export writes a capture, a line an exchange, and returns how many there were.
 //
 // Limits: it holds a page of chunks at a time. Errors: of src and of w, with
 // the exchange; what had been written by then is not whole.
-func Export(ctx context.Context, w io.Writer, src captures.Capture) (int, error) {
+func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	n := 0
+	relations, err := transfer.LoadRelations(ctx, src)
+	if err != nil {
+		return 0, fmt.Errorf("jsonl: %w", err)
+	}
 	for ex, err := range src.Exchanges(ctx) {
 		if err == nil {
-			err = writeLine(ctx, out, src, ex)
+			err = writeLine(ctx, out, src, ex, relations)
 		}
 		if err != nil {
 			return n, fmt.Errorf("jsonl: after %d exchanges: %w", n, err)
@@ -33,11 +38,13 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture) (int, error)
 	return n, nil
 }
 
-func writeLine(ctx context.Context, out *bufio.Writer, src captures.Capture, ex *captures.Exchange) error {
+func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange, relations transfer.Relations) error {
+	h := headOf(ex)
+	h.Relations = relations.JSON(ex.ID)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(headOf(ex)); err != nil {
+	if err := enc.Encode(h); err != nil {
 		return err
 	}
 	line := append(bytes.TrimSuffix(b.Bytes(), []byte("}\n")), `,"chunks":[`...)
@@ -50,7 +57,7 @@ func writeLine(ctx context.Context, out *bufio.Writer, src captures.Capture, ex 
 			line = append(line, ',')
 		}
 		first = false
-		line = appendChunk(line, c)
+		line = appendChunk(line, c, ex.Transport == captures.WebSocket)
 		if _, err := out.Write(line); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 	"unwire/decode"
 )
 
@@ -132,7 +133,7 @@ type Written struct{ Exchanges, Frames, Fields int }
 // Limits: it holds one exchange's frames, and 65,536 rows or 32 MiB of a table,
 // at a time. Errors: of src and of the writers; what had been written by then
 // is no Parquet file.
-func Export(ctx context.Context, frames, fields io.Writer, src captures.Capture, o Options) (Written, error) {
+func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, o Options) (Written, error) {
 	e := &exporter{o: o, frames: newTable[frameRow](frames), fields: newTable[fieldRow](fields)}
 	err := e.exportAll(ctx, src)
 	if err == nil {

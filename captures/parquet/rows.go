@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures"
+	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/field"
 )
@@ -21,7 +21,7 @@ type exporter struct {
 	done   Written
 }
 
-func (e *exporter) exportAll(ctx context.Context, src captures.Capture) error {
+func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 	for rec, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return err

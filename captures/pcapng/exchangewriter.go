@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 )
 
 // An exchangeWriter writes an exchange onto its connection, one part after the other,
 // each when its time has come.
 type exchangeWriter struct {
 	ctx   context.Context
-	src   captures.Capture
+	src   transfer.Source
 	ex    *captures.Exchange
 	conn  *connection
 	order int // among exchanges

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 )
 
 // Options says what is written. The zero value works.
@@ -54,7 +55,7 @@ type Written struct {
 // Limits: it holds what identifies each exchange, and a page of chunks of each
 // that goes on at one time. Errors: of src and of w; what had been written by
 // then is a readable file. Source: RESEARCH.md#packets-out
-func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (Written, error) {
+func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
 	name := filepath.Base(o.Name)
 	if o.Name == "" {
 		name = "a capture"
@@ -79,7 +80,7 @@ func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (
 // An exporter is one export.
 type exporter struct {
 	ctx  context.Context
-	src  captures.Capture
+	src  transfer.Source
 	out  *writer
 	cert tls.Certificate
 	plan *plan

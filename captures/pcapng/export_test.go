@@ -22,6 +22,7 @@ import (
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
 	"unwire/captures/store"
+	"unwire/captures/transfer"
 )
 
 // A call is what a round trip keeps of an exchange.
@@ -169,7 +170,7 @@ func body(t *rapid.T, what string) [][]byte {
 }
 
 // there exports and imports a capture.
-func there(t testing.TB, from captures.Capture, dir string) (*store.Store, []pcap.Connection, pcapng.Written) {
+func there(t testing.TB, from transfer.Source, dir string) (*store.Store, []pcap.Connection, pcapng.Written) {
 	t.Helper()
 	var file bytes.Buffer
 	done, err := pcapng.Export(context.Background(), &file, from, pcapng.Options{Name: "x.uwc"})

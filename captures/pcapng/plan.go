@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 )
 
 // firstPort is the first of the ports for connections that have none recorded.
@@ -66,7 +67,7 @@ type protocolWriter interface {
 	cut(t *exchangeWriter, by captures.Direction) error
 }
 
-func makePlan(ctx context.Context, src captures.Capture) (*plan, error) {
+func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
 	p := &plan{byKey: map[string]*connection{}, used: map[[2]netip.AddrPort]bool{}, names: map[string]netip.Addr{}}
 	var kept []*captures.Exchange // with what the plan needs, and no headers
 	for ex, err := range src.Exchanges(ctx) {

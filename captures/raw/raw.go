@@ -23,7 +23,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"unwire/captures"
+	"unwire/captures/transfer"
 	"unwire/decode"
 )
 
@@ -66,7 +66,7 @@ type Written struct{ Exchanges, Frames int }
 // Shape: names are made of numbers and directions alone. Limits: it holds one
 // exchange's frames at a time; see decode.Options. Errors: ErrNotEmpty; of src
 // and of the file system, what had been written by then stays.
-func Export(ctx context.Context, dir string, src captures.Capture) (Written, error) {
+func Export(ctx context.Context, dir string, src transfer.Source) (Written, error) {
 	var done Written
 	if err := createDir(dir); err != nil {
 		return done, fmt.Errorf("raw: %w", err)
@@ -97,7 +97,7 @@ func createDir(dir string) error {
 	return nil
 }
 
-func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writer, src captures.Capture) error {
+func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
 	enc := json.NewEncoder(index)
 	enc.SetEscapeHTML(false)
 	for rec, err := range src.Exchanges(ctx) {

@@ -25,14 +25,14 @@ const maskKeySize = 32
 // values have equal placeholders in one export, and no two exports can be
 // matched.
 type maskedSource struct {
-	src captures.Capture
+	src Source
 	key []byte
 }
 
 // Mask returns a view of src that may leave the machine.
 //
 // It masks no secrets: package decode/secret has removed those.
-func Mask(src captures.Capture) captures.Capture {
+func Mask(src Source) Source {
 	key := make([]byte, maskKeySize)
 	_, _ = rand.Read(key) // never fails: it would end the program
 	return &maskedSource{src, key}
@@ -67,6 +67,11 @@ func (m *maskedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchan
 // Chunks yields the chunks of an exchange as they are.
 func (m *maskedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return m.src.Chunks(ctx, id, fromSeq)
+}
+
+// Relations are those of the capture.
+func (m *maskedSource) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {
+	return m.src.Relations(ctx, id)
 }
 
 func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
@@ -107,7 +112,7 @@ func isHarmless(name string) bool {
 		"content-type", "content-length", "content-encoding", "content-language", "content-range",
 		"cache-control", "pragma", "age", "expires", "last-modified", "vary", "range", "expect", "allow", "retry-after", "alt-svc",
 		"strict-transport-security", "x-content-type-options", "x-frame-options", "x-xss-protection", "referrer-policy",
-		"origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
+		"sec-websocket-accept", "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version", "origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
 		return true
 	case "authorization", "proxy-authorization", "cookie", "set-cookie":
 		// The redactor keeps schemes and names only.

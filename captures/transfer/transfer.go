@@ -16,16 +16,30 @@ import (
 	"unwire/captures"
 )
 
+// A Source is a capture with all that leaves it.
+type Source interface {
+	captures.Capture
+
+	// Relations returns how exchange id is related to others, or with an id of 0 the
+	// relations of all exchanges.
+	Relations(ctx context.Context, id int64) ([]captures.Relation, error)
+}
+
 // One is the part of a capture that is a single exchange.
-func One(src captures.Capture, id int64) captures.Capture { return singleExchange{src, id} }
+func One(src Source, id int64) Source { return singleExchange{src, id} }
 
 type singleExchange struct {
-	captures.Capture
+	Source
 	id int64
 }
 
 func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
+}
+
+// Relations returns none: the other exchanges are no part of it.
+func (o singleExchange) Relations(context.Context, int64) ([]captures.Relation, error) {
+	return nil, nil
 }
 
 // maxProblems bounds what a Report says in words.

@@ -91,7 +91,7 @@ func TestMask(t *testing.T) {
 }
 
 // clean is a view without secrets, as an export has it.
-func clean(t *testing.T, from *store.Store) captures.Capture {
+func clean(t *testing.T, from *store.Store) transfer.Source {
 	t.Helper()
 	v, err := secrets.NewView(t.Context(), from, redact.New(redact.Options{}), &secrets.Rules{})
 	if err != nil {

@@ -94,6 +94,11 @@ func (v *View) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, erro
 	}
 }
 
+// Relations are those of the capture.
+func (v *View) Relations(ctx context.Context, id int64) ([]captures.Relation, error) {
+	return v.from.Relations(ctx, id)
+}
+
 func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
 	head := v.c.head(ex)
 	out := v.c.red.Exchange(*head)

@@ -137,7 +137,8 @@ func recordPieces(r *rand.Rand, rec captures.Recording, dir captures.Direction, 
 // A Whole is an exchange with its chunks.
 type Whole struct {
 	captures.Exchange
-	Chunks []captures.Chunk
+	Chunks    []captures.Chunk
+	Relations []captures.Relation
 }
 
 // Read reads all of a capture.
@@ -145,6 +146,10 @@ func Read(t testing.TB, s *store.Store) []Whole {
 	t.Helper()
 	ctx := context.Background()
 	if err := s.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	related, err := s.Relations(ctx, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var all []Whole
@@ -159,6 +164,11 @@ func Read(t testing.TB, s *store.Store) []Whole {
 				t.Fatal(err)
 			}
 			w.Chunks = append(w.Chunks, c)
+		}
+		for _, r := range related {
+			if r.Exchange == ex.ID {
+				w.Relations = append(w.Relations, r)
+			}
 		}
 		all = append(all, w)
 	}

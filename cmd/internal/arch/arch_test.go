@@ -271,8 +271,8 @@ var table = map[string]row{
 		why:     "makes captures for tests of formats, and reads them",
 	},
 	"captures/formats": {
-		imports: []string{"captures", "captures/flow", "captures/har", "captures/jsonl", "captures/parquet", "captures/pcap", "captures/pcap/packet", "captures/pcapng", "captures/raw", "captures/transfer", "decode", "decode/envelope"},
-		why:     "the one place that knows all formats of other tools",
+		imports: []string{"captures", "captures/flow", "captures/har", "captures/jsonl", "captures/parquet", "captures/pcap", "captures/pcap/packet", "captures/pcapng", "captures/raw", "captures/transfer", "decode", "decode/envelope"}, tests: samples,
+		why: "the one place that knows all formats of other tools",
 	},
 	"captures/har":     {imports: []string{"captures/profile", "captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},

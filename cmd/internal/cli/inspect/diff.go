@@ -72,7 +72,7 @@ The exit status is 1 where there is a difference.`,
 	cmd.Flags().IntVar(&f.context, "context", 8, "words, or lines, of a long text that are shown around a change in it")
 	cmd.Flags().BoolVar(&f.series, "series", false, "say which paths vary over all of the arguments")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series, the exchanges of a capture that call this method (Run, pkg.Service/Run)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.typ, "type", "", "of two files, the full name of the message, for names")
 	return cmd
 }
@@ -96,8 +96,8 @@ func (f *diffFlags) check() error {
 }
 
 // options are what the flags say of the comparison.
-func (f *diffFlags) options(ctx context.Context, a *app.App) (query.DiffOptions, error) {
-	defs, err := app.LoadDefinitions(ctx, f.proto)
+func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (query.DiffOptions, error) {
+	defs, err := app.LoadDefinitions(ctx, f.proto, args...)
 	return query.DiffOptions{
 		Options:     diff.Options{Volatile: f.volatile, Ignore: f.ignore},
 		Definitions: defs,
@@ -109,7 +109,7 @@ func (f *diffFlags) options(ctx context.Context, a *app.App) (query.DiffOptions,
 }
 
 func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) error {
-	o, err := f.options(ctx, a)
+	o, err := f.options(ctx, a, left, right)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) err
 	if len(args) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire diff --series: missing argument"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
 	}
-	o, err := f.options(ctx, a)
+	o, err := f.options(ctx, a, args...)
 	if err != nil {
 		return err
 	}

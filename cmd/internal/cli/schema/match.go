@@ -62,7 +62,7 @@ The exit status is 1 where no known type fits any place.`,
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: those that the capture keeps, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a place")
 	cmd.Flags().IntVar(&f.top, "top", 10, "how many candidates to list, beside the ties of the first")
@@ -84,7 +84,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	if len(args) > 1 && !f.raw {
 		return app.Usagef("unexpected argument %q: one capture, exchange or frame, and a path such as 1.2", args[1])
 	}
-	defs, err := app.NeedDefinitions(ctx, f.proto, "match")
+	defs, err := app.NeedDefinitions(ctx, f.proto, "match", args...)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "payloads that cannot be searched for secrets too, such as those of other protocols")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if e.IsFolder() && (f.out == "" || f.out == "-") {
 		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.Name), "name it with -o FOLDER")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.proto)
+	defs, err := app.LoadDefinitions(ctx, f.proto, name)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 
 // source is the capture, or the exchange of it, as it may leave the machine.
 // The view tells what was replaced; it is nil where nothing is.
-func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.Address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
+func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.Address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
 		rules, err := app.ExportRules(ctx, defs)
@@ -162,7 +162,7 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 }
 
 // writeExport writes to stdout, a file that is whole or not there, or a folder.
-func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src captures.Capture, o formats.ExportOptions) (done formats.Exported, err error) {
+func writeExport(ctx context.Context, stdout io.Writer, e *formats.Exporter, out string, src transfer.Source, o formats.ExportOptions) (done formats.Exported, err error) {
 	switch {
 	case e.IsFolder():
 		if err := e.CheckFolder(out); err != nil {
