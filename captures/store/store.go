@@ -60,6 +60,10 @@ type Options struct {
 	// is counted, and Exchange.Error says so.
 	MaxBody int64
 
+	// NoAdditions leaves out the socket by which others can add notes, readings and
+	// definitions while the file is written.
+	NoAdditions bool
+
 	// Failed, if set, is called once when recording has to stop: the disk is
 	// full, or the file is gone. It must not call the store.
 	Failed func(error)
@@ -153,7 +157,7 @@ type Store struct {
 // or ErrDamaged if what is there cannot be appended to.
 func Create(path string, o Options) (*Store, error) {
 	s, err := create(path, o, tuning{})
-	if err == nil {
+	if err == nil && !o.NoAdditions {
 		// Where there is no socket to be had, others can add notes afterwards only.
 		s.control, _ = control.Listen(path, controlled{s})
 	}
