@@ -78,7 +78,7 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/chain", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -86,6 +86,7 @@ var table = map[string]row{
 	"mitm/access":     {imports: []string{"mitm/process", "mitm/socks"}, why: "who may connect is decided by the user of a process, and answered in the client's protocol"},
 	"mitm/process":    {imports: []string{"captures"}, why: "the program of a connection is recorded with its exchanges, whatever they are"},
 	"mitm/refusal":    {imports: []string{"captures"}, why: "a refusal is worded alike by the proxy and those who show it"},
+	"mitm/chain":      {why: "addresses lead to addresses, whatever passes between them"},
 	"mitm/hosts":      {why: "patterns of hosts and paths are decided by text, whoever asks"},
 	"mitm/raw":        {imports: []string{"captures"}, why: "what is not HTTP is passed on and recorded, whoever connected the two ends"},
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},
@@ -156,6 +157,10 @@ var table = map[string]row{
 	"schema/infer/agreement": {
 		imports: []string{"schema", "schema/infer", "decode/wire"}, tests: []string{"schema/internal/schematest"},
 		why: "compares what was inferred with a reference, and inference does without it",
+	},
+	"schema/infer/messages": {
+		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer"}, tests: []string{"captures/store"},
+		why: "the messages of exchanges that are no calls are grouped, and become evidence or definitions; inference does without it",
 	},
 	"schema/check": {
 		imports: []string{"captures/profile", "schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},

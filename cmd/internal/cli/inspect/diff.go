@@ -19,6 +19,7 @@ type diffFlags struct {
 	json, all, hex, side, series bool
 	volatile                     bool
 	format, method, proto, typ   string
+	as                           string
 	context                      int
 	ignore                       []string
 }
@@ -73,6 +74,7 @@ The exit status is 1 where there is a difference.`,
 	cmd.Flags().BoolVar(&f.series, "series", false, "say which paths vary over all of the arguments")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series, the exchanges of a capture that call this method (Run, pkg.Service/Run)")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.typ, "type", "", "of two files, the full name of the message, for names")
 	return cmd
 }
@@ -97,14 +99,24 @@ func (f *diffFlags) check() error {
 
 // options are what the flags say of the comparison.
 func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (query.DiffOptions, error) {
+	split, err := app.ParseSplitting(f.as)
+	if err != nil {
+		return query.DiffOptions{}, err
+	}
 	defs, err := app.LoadDefinitions(ctx, f.proto, args...)
 	return query.DiffOptions{
 		Options:     diff.Options{Volatile: f.volatile, Ignore: f.ignore},
 		Definitions: defs,
 		Type:        f.typ,
-		Open:        app.OpenCapture,
-		Read:        a.ReadInput,
-		Opened:      func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
+		Open: func(path string) (*query.Capture, error) {
+			c, err := app.OpenCapture(path)
+			if c != nil {
+				c.Splitting = split
+			}
+			return c, err
+		},
+		Read:   a.ReadInput,
+		Opened: func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
 	}, err
 }
 

@@ -27,6 +27,7 @@ type matchFlags struct {
 	top   int
 	path  string
 	dir   string
+	as    string
 }
 
 func matchCommand(a *app.App) *cobra.Command {
@@ -68,6 +69,7 @@ The exit status is 1 where no known type fits any place.`,
 	cmd.Flags().IntVar(&f.top, "top", 10, "how many candidates to list, beside the ties of the first")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "only frames of this direction: up or down")
 	cmd.Flags().StringVar(&f.path, "path", "", "PATH, as a flag")
+	app.SplittingFlag(cmd.Flags(), &f.as)
 	return cmd
 }
 
@@ -92,7 +94,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	if f.raw {
 		err = addMessages(a, ts, args)
 	} else {
-		err = addFrames(ctx, ts, args[0], f.dir)
+		err = addFrames(ctx, ts, args[0], f)
 	}
 	damage := err
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
@@ -130,11 +132,16 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 }
 
 // addFrames adds the frames of a capture or exchange, or the one that name is the address of.
-func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
+func addFrames(ctx context.Context, ts *match.Targets, name string, o matchFlags) error {
+	split, err := app.ParseSplitting(o.as)
+	if err != nil {
+		return err
+	}
 	return withCapture(name, func(c *query.Capture, at query.Address) error {
 		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
+			Split: split,
 			Wanted: func(f *decode.Frame) bool {
-				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (dir == "" || f.Dir.String() == dir)
+				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (o.dir == "" || f.Dir.String() == o.dir)
 			},
 			Chosen: at.Frame >= 0,
 			Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
