@@ -41,6 +41,9 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "capture", "-o", "b.uwc", "--json", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
 	s.ok(0, "ls", "a.uwc")
 	s.ok(0, "ls", "--json", "a.uwc")
+	s.ok(0, "note", "a.uwc", "1", "the first call")
+	s.ok(0, "note", "a.uwc")
+	s.ok(0, "use", "--list", "a.uwc")
 	for _, id := range []string{"1", "2", "3"} {
 		s.ok(0, "show", "a.uwc", id)
 		s.ok(0, "show", "--json", "a.uwc", id)
