@@ -159,6 +159,9 @@ func (e *exporter) beginExchange(it item) (*exchangeWriter, error) {
 	e.done.Exchanges++
 	if joined := e.src.sockets[ex.ID]; joined != nil {
 		e.done.Exchanges++
+		if joined.Process != (captures.Process{}) {
+			e.done.Unnamed++
+		}
 	}
 	if ex.Process != (captures.Process{}) {
 		e.done.Unnamed++

@@ -50,6 +50,8 @@ request may not be sent to this host) or not_sent (there was no connection to th
 server: DNS, TCP, TLS). If a request was sent and no answer came, the verdict is
 rejected with origin local, and the server may have executed the request.
 
+WebSockets, their handshakes and connections without HTTP are not sent again.
+
 It goes to loopback only, unless --live is given and --allow-host names the host.
 Secrets were redacted when they were recorded: they come from the environment
 (UNWIRE_TOKEN, UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials,
