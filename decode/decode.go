@@ -215,6 +215,14 @@ func (ex *Exchange) CodecOf(f *Frame) string {
 	return ""
 }
 
+// WithoutControl returns frames without the control frames of a WebSocket.
+func WithoutControl(frames []Frame) []Frame {
+	if !slices.ContainsFunc(frames, func(f Frame) bool { return isControlOpcode(f.Opcode) }) {
+		return frames
+	}
+	return slices.DeleteFunc(slices.Clone(frames), func(f Frame) bool { return isControlOpcode(f.Opcode) })
+}
+
 // IsMessage reports whether f carries a whole message: neither an end of stream nor
 // the page with which a proxy reports an error.
 func (ex *Exchange) IsMessage(f *Frame) bool {

@@ -94,6 +94,8 @@ var signalCases = []signalCase{
 	{args: "grep nowhere BIG.uwc"},
 	{args: "note SMALL.uwc", blocked: true},
 	{args: "note BIG.uwc 1/up/0 text"},
+	{args: "use FIFO SMALL.uwc"},
+	{args: "use --list SMALL.uwc", blocked: true},
 	{args: "extract SMALL.uwc", blocked: true},
 	{args: "extract BIG.uwc"},
 	{args: "extract --follow NEW.uwc"},

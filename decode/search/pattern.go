@@ -65,6 +65,9 @@ func isASCII(s string) bool {
 	return true
 }
 
+// Find returns the first place of the pattern in a text.
+func (t *Text) Find(s string) (lo, hi int, ok bool) { return t.find([]byte(s), 0) }
+
 // find returns the first match in data from offset from on.
 func (t *Text) find(data []byte, from int) (lo, hi int, ok bool) {
 	switch {

@@ -69,6 +69,10 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 	if err != nil {
 		return nil, err
 	}
+	notes, err := src.Notes(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
 	var all []Finding
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
@@ -79,6 +83,7 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 		if err := a.bodies(ctx, src); err != nil {
 			return append(all, a.found...), err
 		}
+		a.notes(notes)
 		if all = append(all, a.found...); len(all) >= maxFindings {
 			return all[:maxFindings], fmt.Errorf("decode/secret: more than %d findings: the rest is left out", maxFindings)
 		}
@@ -181,6 +186,18 @@ func (a *auditor) head() {
 	}
 	for _, h := range a.red.FindString(a.ex.Error) {
 		a.addFinding(hit(h, "error"))
+	}
+}
+
+// notes looks at the notes about the exchange, of those of the capture.
+func (a *auditor) notes(list []captures.Note) {
+	for _, n := range list {
+		if n.Exchange != a.ex.ID {
+			continue
+		}
+		for _, h := range a.red.FindString(n.Value) {
+			a.addFinding(hit(h, "note"))
+		}
 	}
 }
 

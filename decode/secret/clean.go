@@ -58,19 +58,53 @@ func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges,
 			omitted.Bytes += n
 		}
 	}
+	if err := copyAdditions(ctx, to, from); err != nil {
+		return exchanges, v.c.values, omitted, err
+	}
+	return exchanges, v.c.values, omitted, to.Flush(ctx)
+}
+
+// copyAdditions copies what users added: readings and definitions as they are, and notes
+// without the secrets that the redactor of to knows.
+func copyAdditions(ctx context.Context, to, from *store.Store) error {
+	red := to.Redactor
 	readings, err := from.Readings(ctx, "")
 	if err != nil {
-		return exchanges, v.c.values, omitted, err
+		return err
 	}
 	for _, r := range readings {
 		if len(red.FindURL("https://host"+strings.TrimLeft(r.Method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ "))) > 0 || string(red.Bytes([]byte(r.Method))) != r.Method {
 			continue // of a path that is another one in the copy
 		}
 		if err := to.PutReading(ctx, r); err != nil {
-			return exchanges, v.c.values, omitted, err
+			return err
 		}
 	}
-	return exchanges, v.c.values, omitted, to.Flush(ctx)
+	notes, err := from.Notes(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		if n.Kind != captures.TextNote && n.Kind != captures.MarkNote {
+			continue // another program's
+		}
+		if err := to.PutNote(ctx, n); err != nil {
+			return err
+		}
+	}
+	definitions, err := from.Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range definitions {
+		if !d.Active || d.Kind != captures.ProtoFile && d.Kind != captures.DescriptorSet {
+			continue
+		}
+		if err := to.PutDefinition(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A cleaner finds the fields to be replaced.

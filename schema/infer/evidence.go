@@ -103,7 +103,7 @@ type callEvidence struct {
 // callEvidence.End what is known of the exchange behind the last.
 func (e *Evidence) begin(ex *decode.Exchange) *callEvidence {
 	c := &callEvidence{e: e}
-	if ex.Service == "" || ex.RPC == "" || ex.Codec != "proto" {
+	if ex.Transport != captures.HTTP || ex.Service == "" || ex.RPC == "" || ex.Codec != "proto" {
 		return c
 	}
 	name := ex.Service + "/" + ex.RPC

@@ -255,7 +255,7 @@ func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversatio
 		w.remarks = append(w.remarks, Remark{Exchange: ex.ID, Undecoded: undecoded, Rejected: rejected, place: place})
 	}
 	w.evidence.sources.addHash(exchangeHash(ex))
-	if !inConversation && ex.Service != "" && ex.RPC != "" && ex.Codec == "json" {
+	if !inConversation && ex.Transport == captures.HTTP && ex.Service != "" && ex.RPC != "" && ex.Codec == "json" {
 		if w.jsonCalls++; w.firstJSONCall == 0 || ex.ID < w.firstJSONCall {
 			w.firstJSONCall = ex.ID
 		}

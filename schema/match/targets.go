@@ -127,6 +127,9 @@ func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string
 	}
 	ts.Trees++
 	method := fmt.Sprintf("%s/%s:%s", ex.Service, ex.RPC, f.Dir)
+	if ex.Transport != captures.HTTP && ex.Service == "" {
+		method = decode.MethodOf(&ex.Exchange, ex.Call) + ":" + f.Dir.String()
+	}
 	if len(ts.path) > 0 || chosen {
 		ts.addFound(method, address, f.Tree)
 	}
@@ -136,7 +139,7 @@ func (ts *Targets) addFrame(ex *decode.Exchange, f *decode.Frame, address string
 	if md := ts.defs.FrameType(ex.Call, f.Dir); md != nil {
 		open := openFields{targets: ts, frame: address, tree: f.Tree}
 		open.addUnknown(0, md)
-	} else if !chosen && ex.Service != "" {
+	} else if !chosen && (ex.Service != "" || ex.Transport != captures.HTTP) {
 		ts.addFound(method, address, f.Tree)
 	}
 }

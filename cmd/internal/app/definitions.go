@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/cmd/internal/query"
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/proto"
@@ -23,11 +24,15 @@ const definitionsMemory = 1 << 30
 // NoDefinitions is what --proto takes to work without any.
 const NoDefinitions = "none"
 
-// LoadDefinitions loads a folder of .proto files; "" is the built-in
-// reconstruction, "none" is no schema at all.
-func LoadDefinitions(ctx context.Context, dir string) (*schema.Schema, error) {
+// LoadDefinitions loads a folder of .proto files; "" is those that the first of captures
+// keeps, or else the built-in reconstruction, "none" is no schema at all. Captures may be
+// addresses, and anything that is no capture.
+func LoadDefinitions(ctx context.Context, dir string, captures ...string) (*schema.Schema, error) {
 	switch dir {
 	case "":
+		if s, err := keptDefinitions(ctx, captures); s != nil || err != nil {
+			return s, err
+		}
 		s, err := schema.Load(context.WithoutCancel(ctx), proto.Files)
 		if err != nil {
 			return nil, fmt.Errorf("the built-in definitions: %w", err)
@@ -40,12 +45,36 @@ func LoadDefinitions(ctx context.Context, dir string) (*schema.Schema, error) {
 	return schema.LoadDir(ctx, dir)
 }
 
-// NeedDefinitions loads definitions from whatever holds them, "" the built-in
-// ones, for a command that does what verb says.
-func NeedDefinitions(ctx context.Context, name, verb string) (*schema.Schema, error) {
+// keptDefinitions loads the definitions that the first of captures keeps; nil if none does.
+func keptDefinitions(ctx context.Context, captures []string) (*schema.Schema, error) {
+	for _, name := range captures {
+		file := query.ParseAddress(name).File
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		c, err := OpenCapture(file)
+		if err != nil {
+			continue // what it is read for reports that, if it is to be a capture
+		}
+		s, err := c.KeptDefinitions(ctx)
+		c.Close()
+		if err != nil {
+			return nil, Fail(ExitInput, fmt.Errorf("the definitions that %s keeps: %w", file, err),
+				"--proto names others; 'unwire use --remove "+file+"' removes them")
+		}
+		if s != nil {
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+// NeedDefinitions loads definitions from whatever holds them, "" those of LoadDefinitions,
+// for a command that does what verb says.
+func NeedDefinitions(ctx context.Context, name, verb string, captures ...string) (*schema.Schema, error) {
 	switch name {
 	case "":
-		return LoadDefinitions(ctx, "")
+		return LoadDefinitions(ctx, "", captures...)
 	case NoDefinitions:
 		return nil, Usagef("--proto none leaves nothing to %s against", verb)
 	}

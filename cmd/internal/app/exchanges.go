@@ -2,6 +2,10 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
 
 	"unwire/captures"
 	"unwire/cmd/internal/query"
@@ -38,6 +42,35 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 		return nil
 	}
 	return Usagef("--as %s is for connections without HTTP; exchange %d is %s, whose frames are known", by, ex.ID, ex.Protocol)
+}
+
+// SplittingFlag adds --as to a command, for exchanges without HTTP.
+func SplittingFlag(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "as", "", "split connections without HTTP into messages: "+strings.Join(decode.Splittings(), ", "))
+}
+
+// ParseSplitting reads the value of --as.
+func ParseSplitting(value string) (decode.Splitting, error) {
+	return decode.Splitting(value), OneOf("--as", value, append(decode.Splittings(), "")...)
+}
+
+// NeedCall refuses an address of an exchange that is no call of an RPC, since it has no
+// HTTP in it, for a command that is about calls only.
+func NeedCall(ctx context.Context, c *query.Capture, at query.Address, command string) error {
+	if at.Exchange == 0 {
+		return nil
+	}
+	ex, err := c.Exchange(ctx, at.Exchange)
+	if err != nil || ex.Transport == captures.HTTP {
+		// The command reports what cannot be read.
+		return nil
+	}
+	call := decode.Classify(ex)
+	if call.Service != "" {
+		return nil
+	}
+	return Fail(ExitInput, fmt.Errorf("%s: exchange %d is of protocol %s, and no call of an RPC", command, ex.ID, call.Protocol),
+		"'unwire ls F.uwc' shows the protocols, 'unwire show' and 'unwire schema infer' read this one")
 }
 
 // Remark says what of an exchange could not be decoded, and is not read.

@@ -153,6 +153,10 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/infer", "decode/wire"}, tests: []string{"schema/internal/schematest"},
 		why: "compares what was inferred with a reference, and inference does without it",
 	},
+	"schema/infer/messages": {
+		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer"}, tests: []string{"captures/store"},
+		why: "the messages of exchanges that are no calls are grouped, and become evidence or definitions; inference does without it",
+	},
 	"schema/check": {
 		imports: []string{"captures/profile", "schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
 		why: "unknown fields are collected as evidence for inference",

@@ -110,3 +110,138 @@ func TestTransportsAreShown(t *testing.T) {
 		}
 	}
 }
+
+// commandsOfHelp are the commands that a help text lists.
+func commandsOfHelp(t *testing.T, args ...string) []string {
+	t.Helper()
+	_, out, _ := run(append(args, "--help")...)
+	_, list, found := strings.Cut(out, "Available Commands:\n")
+	if !found {
+		t.Fatalf("%v: no commands in %q", args, out)
+	}
+	list, _, _ = strings.Cut(list, "\n\n")
+	var names []string
+	for line := range strings.Lines(list) {
+		names = append(names, strings.Join(append(args, strings.Fields(line)[0]), " "))
+	}
+	return names
+}
+
+// Every command reads exchanges without HTTP, or refuses them by name.
+func TestEveryCommandKnowsTransports(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-hunter2-hunter2"
+	file := recordTransports(t, secret)
+	dir := t.TempDir()
+	refused := "and no call of an RPC"
+	cases := []struct {
+		args   string
+		status int
+		want   string // in the output or the diagnostics
+	}{
+		{"ls F", 0, "websocket"},
+		{"show F#2", 0, "close 1000"},
+		{"show F#3", 0, "220 mail"},
+		{"show --as 1.2:string F#3", 2, "no message here"},
+		{"show --as delimited F#5", 2, "is for connections without HTTP"},
+		{"show --as delimited32be F#3", 3, "does not split"},
+		{"decode F#2/down/2", 0, "needle"},
+		{"decode F#3/down/1", 0, ""},
+		{"decode --as delimited32le F#3/down/0", 0, ""},
+		{"decode --as delimited32le F", 2, "connections without HTTP"},
+		{"grep -i AUTH F", 0, "#3/up/0"},
+		{"grep --as delimited --path 1 F#4", 0, "#4/down/11"},
+		{"grep --as words x F", 2, "--as"},
+		{"diff F F", 0, "0 differences"},
+		{"diff F#2 F#3", 1, "@up/0"},
+		{"diff F#2/down/2 F#3/down/0", 1, ""},
+		{"diff --as delimited F#4/down/0 F#4/down/1", 1, "~ 1"},
+		{"diff --series F#2 F#2", 0, ""},
+		{"extract F", 0, "needle"},
+		{"extract F#2", 0, "needle"},
+		{"extract F#3", 3, "no conversation"},
+		{"extract --json F#4", 3, "protocol tcp"},
+		{"audit F", 1, "#2/up/0"},
+		{"redact F -o D/clean.uwc", 0, "5 exchanges"},
+		{"schema infer F", 0, "message ChatExampleWsUpLogin"},
+		{"schema infer F#2", 0, "message ChatExampleWsDownWelcome"},
+		{"schema infer F#3", 3, "connections without HTTP"},
+		{"schema infer --as delimited F#4", 0, "message FeedExampleDown"},
+		{"schema infer --evidence D/ev.json -o D/inferred F", 0, ""},
+		{"schema merge-evidence D/ev.json", 0, ""},
+		{"schema check F", 1, "demo.v1.Things"},
+		{"schema check F#2", 3, refused},
+		{"schema match F#2", -1, "websocket /ws/42:down"},
+		{"schema match F#3", 1, "nothing to match"},
+		{"schema match --as delimited F#4", -1, "tcp feed.example:7000:down"},
+		{"schema update --proto D/inferred --from F", 0, ""},
+		{"schema update --proto D/inferred --from F#3", 3, refused},
+		{"schema diff F F", 3, "neither a folder"},
+		{"schema extract F", 3, ""},
+		{"schema find --proto D/inferred welcome", 0, "ChatExampleWsDownWelcome"},
+		{"schema ls --proto D/inferred", 0, ""},
+		{"schema print --proto D/inferred inferred.ChatExampleWsUpLogin", 0, "string type"},
+		{"schema refs --proto D/inferred demo.v1.GetRequest", 0, ""},
+		{"align F", 3, "no call of"},
+		{"align F#3", 3, refused},
+		{"drift F F", 3, ""},
+		{"probe --from F#2 --to http://127.0.0.1:1", 3, refused},
+		{"probe --from F#3 --to http://127.0.0.1:1", 3, refused},
+		{"encode F", 3, ""},
+		{"note F#2/down/1 beat", 0, ""},
+		{"use D/inferred F", 0, ""},
+	}
+	known := map[string]bool{}
+	for _, c := range cases {
+		args := strings.Fields(c.args)
+		known[args[0]] = true
+		if args[0] == "schema" {
+			known[args[0]+" "+args[1]] = true
+		}
+		for i, a := range args {
+			if a == "F" || strings.HasPrefix(a, "F#") {
+				args[i] = file + a[1:]
+			}
+			args[i] = strings.Replace(args[i], "D/", dir+"/", 1)
+		}
+		status, out, talk := run(args...)
+		if status != c.status && (c.status >= 0 || status > 1) {
+			t.Errorf("%s: status %d, want %d: %s", c.args, status, c.status, talk)
+		}
+		if !strings.Contains(out+talk, c.want) {
+			t.Errorf("%s: no %q in\n%s%s", c.args, c.want, out, talk)
+		}
+	}
+
+	// These read no capture, or are about requests and formats, which have tests of their own.
+	for _, name := range []string{
+		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "standin",
+		"import", "export", "replay",
+	} {
+		known[name] = true
+	}
+	for _, name := range append(commandsOfHelp(t), commandsOfHelp(t, "schema")...) {
+		if !known[name] {
+			t.Errorf("%s is not tried with a capture that has exchanges without HTTP", name)
+		}
+	}
+
+	// The copy without secrets has all messages, and knows what opened what.
+	clean := filepath.Join(dir, "clean.uwc")
+	for args, want := range map[string]string{
+		"ls": "opened by #1", "show 2": "close 1000: bye", "show 3": "AUTH redacted-", "show --as delimited 4": "↓ 11",
+	} {
+		words := strings.Fields(args)
+		if len(words) > 1 {
+			words = append(words[:len(words)-1], clean, words[len(words)-1])
+		} else {
+			words = append(words, clean)
+		}
+		if status, out, talk := run(words...); status != 0 || !strings.Contains(out, want) || strings.Contains(out, secret) {
+			t.Errorf("%s: status %d, %s%s", args, status, out, talk)
+		}
+	}
+	if status, out, talk := run("audit", clean); status != 0 {
+		t.Errorf("secrets are left: %s%s", out, talk)
+	}
+}

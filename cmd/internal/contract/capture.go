@@ -255,7 +255,7 @@ type Match struct {
 	Address  string `json:"address"`
 	Exchange int64  `json:"exchange"`
 	Dir      string `json:"dir"`
-	Frame    *int   `json:"frame,omitempty"`  // none for a header
+	Frame    *int   `json:"frame,omitempty"`  // none for what is of no frame
 	Frames   []int  `json:"frames,omitempty"` // that the match spans
 	Path     string `json:"path"`
 	Kind     string `json:"kind"`

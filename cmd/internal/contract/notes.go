@@ -58,3 +58,24 @@ func (l *Exchange) AddNote(n *captures.Note) {
 	}
 	l.Notes++
 }
+
+// A KeptDefinition is a line of `unwire use --list`: a part of the definitions that a capture
+// keeps.
+type KeptDefinition struct {
+	version
+	Kind  captures.DefinitionKind `json:"kind"` // "proto" or "descriptors"
+	Name  string                  `json:"name"`
+	Bytes int                     `json:"bytes"`
+
+	// When it was stored: RFC 3339, in nanoseconds.
+	Changed string `json:"changed,omitempty"`
+}
+
+// NewKeptDefinition is the line of a definition.
+func NewKeptDefinition(d *captures.Definition) *KeptDefinition {
+	l := &KeptDefinition{Kind: d.Kind, Name: d.Name, Bytes: len(d.Data)}
+	if !d.Changed.IsZero() {
+		l.Changed = d.Changed.Format(time.RFC3339Nano)
+	}
+	return l
+}

@@ -1,15 +1,22 @@
 package query
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
+	"unwire/captures"
 	"unwire/schema/infer"
+	"unwire/schema/infer/messages"
 )
 
 // An Inference gathers evidence of captures that are added one after the other.
 type Inference struct {
 	// Evidence is of all that was added; others may merge evidence into it.
 	Evidence *infer.Evidence
+
+	// Messages are of exchanges that are no calls. Their protobuf messages are in Evidence.
+	Messages messages.Set
 
 	// JSONCalls counts the calls whose messages are JSON, which are no evidence, and
 	// FirstJSONCall is the address of the first of them.
@@ -40,5 +47,8 @@ func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]in
 		g.FirstJSONCall = Address{File: at.File, Exchange: all.FirstJSONCall, Frame: -1}
 	}
 	g.JSONCalls += all.JSONCalls
+	if err == nil || errors.Is(err, captures.ErrDamaged) {
+		err = cmp.Or(err, g.Messages.Add(ctx, capture.Store, at.Exchange, g.Evidence))
+	}
 	return all.Remarks, err
 }

@@ -30,6 +30,8 @@ type Search struct {
 	// Searched is called when an exchange has been searched, with the number of matches;
 	// nil for nothing.
 	Searched func(exchange Address, matches int) error
+
+	notes map[int64][]captures.Note // of the capture, by exchange
 }
 
 // Search looks into the exchanges that an address names: a capture's, one, or one frame.
@@ -43,6 +45,15 @@ func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 	all, damage := conversation.FindAll(ctx, c.Store)
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
+	}
+	notes, err := c.Notes(ctx, 0)
+	if err != nil && !errors.Is(err, captures.ErrDamaged) {
+		return err
+	}
+	damage = cmp.Or(damage, err)
+	s.notes = map[int64][]captures.Note{}
+	for _, n := range notes {
+		s.notes[n.Exchange] = append(s.notes[n.Exchange], n)
 	}
 	if at.Exchange != 0 {
 		rec, err := c.Exchange(ctx, at.Exchange)
@@ -73,7 +84,7 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 	// its frames are numbered apart from the conversation's
 	at.Part = all.Head(rec.ID) == rec.ID
 
-	found := 0
+	found, stopped := 0, false
 	var failed error
 	scope := search.Scope{Split: c.Splitting, Headers: s.Headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
 		return (s.Dir == "" || f.Dir.String() == s.Dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame)
@@ -84,13 +95,51 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 		}
 		found++
 		more, failed = s.Match(newMatch(at, &m))
-		return more && failed == nil
+		stopped = !more || failed != nil
+		return !stopped
 	})
+	for _, m := range s.inNotes(wanted, at.Part) {
+		if stopped {
+			break
+		}
+		var more bool
+		found++
+		more, failed = s.Match(m)
+		stopped = !more || failed != nil
+	}
 	if failed == nil && s.Searched != nil {
 		at.Frame, at.Part = -1, false
 		failed = s.Searched(at, found)
 	}
 	return cmp.Or(failed, damage)
+}
+
+// inNotes looks for a text in the notes about an exchange, or about a frame of it. Part says
+// that the exchange is the head of a conversation, whose frames are numbered apart.
+func (s *Search) inNotes(at Address, part bool) (list []*contract.Match) {
+	if s.Text == nil || s.Path != nil {
+		return nil
+	}
+	for _, n := range s.notes[at.Exchange] {
+		ofFrame := n.Frame != captures.NoFrame
+		if s.Dir != "" && (!ofFrame || n.Dir.String() != s.Dir) || at.Frame >= 0 && (n.Frame != at.Frame || n.Dir != at.Dir) {
+			continue
+		}
+		lo, hi, ok := s.Text.Find(n.Value)
+		if !ok {
+			continue
+		}
+		place := Address{File: at.File, Exchange: n.Exchange, Part: part && ofFrame, Dir: n.Dir, Frame: n.Frame}
+		m := &contract.Match{
+			Address: place.String(), Exchange: n.Exchange, Path: n.Path, Kind: string(n.Kind),
+			Match: n.Value[lo:hi], Before: n.Value[:lo], After: n.Value[hi:],
+		}
+		if ofFrame {
+			m.Dir, m.Frame = n.Dir.String(), &n.Frame
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // newMatch is a match in an exchange, as the contract has it.

@@ -33,7 +33,16 @@ func (c *Capture) Transcript(ctx context.Context, at Address, o TranscriptOption
 	if ex.Exchange == nil {
 		return nil, nil, err
 	}
+	if !hasMessages(&ex.Exchange.Exchange) {
+		return nil, nil, fmt.Errorf("exchange %d is of protocol %s: its bytes are no messages, and so no conversation", ex.ID, ex.Protocol)
+	}
+	ex.Frames = decode.WithoutControl(ex.Frames)
 	return ex.Exchange, transcript.Extract(ex.Exchange, o.Options), err
+}
+
+// hasMessages reports an exchange that a conversation can be in.
+func hasMessages(ex *captures.Exchange) bool {
+	return ex.Transport == captures.HTTP || ex.Transport == captures.WebSocket
 }
 
 // EachTranscript calls do with each exchange of a capture and its conversation.
@@ -41,6 +50,10 @@ func (c *Capture) Transcript(ctx context.Context, at Address, o TranscriptOption
 // Errors: those of do, which end it, and what of the capture could not be read.
 func (c *Capture) EachTranscript(ctx context.Context, o TranscriptOptions, do func(*decode.Exchange, *transcript.Transcript) error) error {
 	return conversation.EachWhole(ctx, c.Store, o.Parts, func(ex *decode.Exchange) error {
+		if !hasMessages(&ex.Exchange) {
+			return nil
+		}
+		ex.Frames = decode.WithoutControl(ex.Frames)
 		return do(ex, transcript.Extract(ex, o.Options))
 	})
 }

@@ -13,7 +13,7 @@ import (
 // and the match with what is around it.
 func Match(out *term.Output, w io.Writer, m *contract.Match) error {
 	place := m.Address
-	if m.Frame == nil {
+	if m.Frame == nil && m.Dir != "" {
 		place += "/" + m.Dir
 	}
 	if n := len(m.Frames); n > 1 {

@@ -122,6 +122,9 @@ func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 
 // begin follows an exchange, if it is wanted.
 func (f *Follower) begin(ex *captures.Exchange) {
+	if ex.Transport != captures.HTTP && ex.Transport != captures.WebSocket {
+		return // its bytes are no messages
+	}
 	r := &running{
 		stream: decode.NewStream(ex, decode.Options{Profile: f.o.Profile}), ex: &decode.Exchange{Exchange: *ex, Profile: f.o.Profile},
 		piece: !f.o.Parts && conversation.IsPiece(f.o.Profile, decode.Classify(ex)),
@@ -138,6 +141,7 @@ func (f *Follower) begin(ex *captures.Exchange) {
 // addFrames adds frames that have come. They may alias their chunks, which are this
 // exchange's alone.
 func (r *running) addFrames(frames []decode.Frame) {
+	frames = decode.WithoutControl(frames)
 	r.ex.Frames = append(r.ex.Frames, frames...)
 	r.unscored = r.unscored || len(frames) > 0
 }

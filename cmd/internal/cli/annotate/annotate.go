@@ -20,7 +20,7 @@ import (
 
 // Commands are the commands of this group.
 func Commands(a *app.App) []*cobra.Command {
-	return []*cobra.Command{noteCommand(a)}
+	return []*cobra.Command{noteCommand(a), useCommand(a)}
 }
 
 // change runs do, which adds to a capture. A capture of an older format is converted first.

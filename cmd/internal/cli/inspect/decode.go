@@ -67,7 +67,7 @@ there is the place, what was expected and found, and all that can be read.`,
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
-	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
 	return cmd
 }
@@ -239,7 +239,7 @@ func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlag
 	}
 	var defs *schema.Schema
 	if md == nil {
-		if defs, err = app.LoadDefinitions(ctx, f.schema); err != nil {
+		if defs, err = app.LoadDefinitions(ctx, f.schema, addr.File); err != nil {
 			return decodedInput{}, by, err
 		}
 	}
@@ -304,7 +304,7 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 	if addr.Frame >= 0 {
 		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.schema)
+	defs, err := app.LoadDefinitions(ctx, f.schema, addr.File)
 	if err != nil {
 		return err
 	}

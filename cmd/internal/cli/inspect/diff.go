@@ -19,6 +19,7 @@ type diffFlags struct {
 	json, all, hex, side, series bool
 	volatile                     bool
 	format, method, proto, typ   string
+	as                           string
 	context                      int
 	ignore                       []string
 }
@@ -72,7 +73,8 @@ The exit status is 1 where there is a difference.`,
 	cmd.Flags().IntVar(&f.context, "context", 8, "words, or lines, of a long text that are shown around a change in it")
 	cmd.Flags().BoolVar(&f.series, "series", false, "say which paths vary over all of the arguments")
 	cmd.Flags().StringVar(&f.method, "method", "", "with --series, the exchanges of a capture that call this method (Run, pkg.Service/Run)")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.typ, "type", "", "of two files, the full name of the message, for names")
 	return cmd
 }
@@ -96,20 +98,30 @@ func (f *diffFlags) check() error {
 }
 
 // options are what the flags say of the comparison.
-func (f *diffFlags) options(ctx context.Context, a *app.App) (query.DiffOptions, error) {
-	defs, err := app.LoadDefinitions(ctx, f.proto)
+func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (query.DiffOptions, error) {
+	split, err := app.ParseSplitting(f.as)
+	if err != nil {
+		return query.DiffOptions{}, err
+	}
+	defs, err := app.LoadDefinitions(ctx, f.proto, args...)
 	return query.DiffOptions{
 		Options:     diff.Options{Volatile: f.volatile, Ignore: f.ignore},
 		Definitions: defs,
 		Type:        f.typ,
-		Open:        app.OpenCapture,
-		Read:        a.ReadInput,
-		Opened:      func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
+		Open: func(path string) (*query.Capture, error) {
+			c, err := app.OpenCapture(path)
+			if c != nil {
+				c.Splitting = split
+			}
+			return c, err
+		},
+		Read:   a.ReadInput,
+		Opened: func(c *query.Capture) { a.RemarkEmpty(ctx, c) },
 	}, err
 }
 
 func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) error {
-	o, err := f.options(ctx, a)
+	o, err := f.options(ctx, a, left, right)
 	if err != nil {
 		return err
 	}
@@ -156,7 +168,7 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) err
 	if len(args) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire diff --series: missing argument"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
 	}
-	o, err := f.options(ctx, a)
+	o, err := f.options(ctx, a, args...)
 	if err != nil {
 		return err
 	}

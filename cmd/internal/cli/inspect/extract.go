@@ -73,7 +73,7 @@ A capture whose name is that of a subcommand is named ./fit.`,
 	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: the built-in weights)")
 	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: the candidate at PATH is ROLE; added to --labels")
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "the file that --label adds to")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the details of errors (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the details of errors (default: those that the capture keeps, or the built-in ones; none: no names)")
 	cmd.AddCommand(extractFitCommand(a), extractWeightsCommand(a))
 	return cmd
 }
@@ -93,7 +93,7 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 	if len(f.label) > 0 {
 		return e.addLabels(ctx, args)
 	}
-	if e.defs, err = app.LoadDefinitions(ctx, f.proto); err != nil {
+	if e.defs, err = app.LoadDefinitions(ctx, f.proto, args...); err != nil {
 		return err
 	}
 	addr, err := app.AddressArgs(args, true)

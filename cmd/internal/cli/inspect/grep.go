@@ -25,6 +25,7 @@ import (
 
 type grepFlags struct {
 	pattern, hex, number, path, dir, method string
+	as                                      string
 	fixed, fold, headers                    bool
 	json, list, count                       bool
 }
@@ -40,6 +41,7 @@ base64 in strings, JSON, and messages within messages. It prints where something
 is, a line a match: the frame, the path of the field, its kind, and the match with
 what is around it. Text that is split over several frames is found, too, in the
 same field of the frames that follow each other; the first of them is named.
+A pattern is looked for in notes ('unwire note'), too.
 
 PATTERN is a regular expression (RE2), or with -F the text itself. Instead of it,
 --hex and --number look for bytes and for a number in any of its forms (varint,
@@ -63,6 +65,7 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	fl.StringVar(&f.hex, "hex", "", "bytes to look for, in hex")
 	fl.StringVar(&f.number, "number", "", "number to look for, in any of its forms")
 	fl.StringVar(&f.path, "path", "", "in these fields: numbers joined by dots, * for any one, ** for any more, [n] for one of several")
+	app.SplittingFlag(fl, &f.as)
 	fl.BoolVar(&f.headers, "headers", false, "in URLs and headers, too")
 	fl.StringVar(&f.dir, "dir", "", "only what the client sent (up) or what it received (down)")
 	fl.StringVar(&f.method, "method", "", "only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+", with * for any text")
@@ -196,6 +199,9 @@ func (g *grep) file(ctx context.Context, name string) error {
 		return err
 	}
 	defer capture.Close()
+	if capture.Splitting, err = app.ParseSplitting(g.as); err != nil {
+		return err
+	}
 	g.RemarkEmpty(ctx, capture)
 	return capture.Search(ctx, addr, g.what)
 }

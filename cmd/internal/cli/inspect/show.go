@@ -71,7 +71,7 @@ as the one stream that it is, with what was missing, repeated or out of order
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down/1.2")
 	cmd.Flags().BoolVar(&parts, "parts", false, "the call alone, where several calls are one stream")
-	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if err != nil {
 		return err
 	}
-	defs, err := app.LoadDefinitions(ctx, o.dir)
+	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture,
 
 // followShow shows exchanges while they are recorded.
 func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
-	defs, err := app.LoadDefinitions(ctx, o.dir)
+	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
 		return err
 	}

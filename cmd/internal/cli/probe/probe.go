@@ -247,6 +247,9 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.
 		return err
 	}
 	defer store.Close() //nolint:errcheck // it was only read
+	if err := app.NeedCall(ctx, store, addr, "probe"); err != nil {
+		return err
+	}
 	if o.To == nil {
 		if o.To, err = targetOf(ctx, store, addr.Exchange); err != nil {
 			return err

@@ -20,7 +20,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
 	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "give a field the same value in another kind")
 	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones)")
 	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "file to send in place of each message with --codec json, where no definitions know its type")
 	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one a line as in 'set 1.2=x'")

@@ -64,6 +64,9 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	}
 	calls := align.Calls{Schema: definitions}
 	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
+		if err := app.NeedCall(ctx, c, at, "align"); err != nil {
+			return err
+		}
 		return calls.AddCapture(ctx, at.File, c, at.Exchange, at.Part)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {

@@ -55,7 +55,7 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 			return runCheck(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: those that the capture keeps, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the report as JSON")
 	cmd.Flags().StringVar(&f.html, "html", "", "file for the report as a page; - for stdout")
 	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings that are known, a line each; may be repeated")
@@ -64,7 +64,7 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 }
 
 func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) error {
-	defs, err := app.NeedDefinitions(ctx, f.proto, "check")
+	defs, err := app.NeedDefinitions(ctx, f.proto, "check", inputs...)
 	if err != nil {
 		return err
 	}
@@ -81,6 +81,9 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	}
 	coverage := query.NewCoverage(defs, proto.Profile())
 	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
+		if err := app.NeedCall(ctx, c, at, "schema check"); err != nil {
+			return err
+		}
 		return coverage.Add(ctx, c, at, a.Remark)
 	})
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {

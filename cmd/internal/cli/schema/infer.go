@@ -24,7 +24,7 @@ import (
 type inferFlags struct {
 	raw                      bool
 	pkg, root, out, evidence string
-	into                     string
+	into, as                 string
 }
 
 func inferCommand(a *app.App) *cobra.Command {
@@ -39,6 +39,10 @@ names of the files from LIST, one a line.
 
 What cannot be known is not claimed: a field without a name is field_N, and the
 comment of each field says how often it was seen and how sure its type is.
+
+Messages of WebSockets are grouped by URL, direction and what tells their kinds apart: a
+member such as "type" in JSON, an enum in field 1 in protobuf; each group is a message.
+So are those of connections without HTTP where --as says how they divide.
 
 --evidence writes how sure each field is, and the evidence itself: an INPUT can
 be such a file, of another day or machine, and 'schema merge-evidence' makes one
@@ -61,6 +65,7 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder (default: stdout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
+	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
 	return cmd
 }
@@ -85,6 +90,9 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	}
 	g := newInferInputs(a, root, f.raw)
 	g.named = f.root != ""
+	if g.inference.Messages.Split, err = app.ParseSplitting(f.as); err != nil {
+		return err
+	}
 	reading := g.gather(ctx, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
@@ -97,6 +105,9 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err != nil {
 		return err
 	}
+	if err := g.inference.Messages.Write(in, f.pkg); err != nil {
+		return err
+	}
 	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {
 		return cmp.Or(reading, g.nothingInferred())
 	}
@@ -104,6 +115,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 		return err
 	}
 	g.reportJSONCalls()
+	g.reportMessages()
 	reportLeftOut(a, in)
 	reportMixtures(a, in, f.raw)
 	if f.evidence != "-" || f.out != "" {

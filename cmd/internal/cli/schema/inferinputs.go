@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
+	"unwire/decode"
 	"unwire/schema/infer"
 )
 
@@ -156,10 +158,27 @@ func (g *inferInputs) reportJSONCalls() {
 	}
 }
 
+// reportMessages reports what of exchanges without HTTP nothing was inferred of.
+func (g *inferInputs) reportMessages() {
+	m := &g.inference.Messages
+	for _, err := range m.Undecoded {
+		g.a.Say("unwire: %s", term.CleanText(err.Error()))
+	}
+	if m.Others > 0 {
+		g.a.Say("unwire: left out: %s of exchanges without HTTP, neither protobuf nor an object of JSON", app.Counted(m.Others, "message"))
+	}
+	if m.Raw > 0 {
+		g.a.Say("unwire: left out: %s without HTTP; if their messages are delimited, --as says how", app.Counted(m.Raw, "connection"))
+	}
+}
+
 // nothingInferred is the error where no input holds a message.
 func (g *inferInputs) nothingInferred() error {
 	if g.inference.JSONCalls > 0 {
 		return app.Fail(app.ExitInput, fmt.Errorf("no protobuf message of an RPC in the input, but %s", g.jsonCallsText()), jsonCallsHint)
+	}
+	if g.inference.Messages.Raw > 0 {
+		return app.Fail(app.ExitInput, errors.New("no protobuf message of an RPC in the input, but connections without HTTP"), "if their messages are delimited, --as says how: "+strings.Join(decode.Splittings(), ", "))
 	}
 	return app.Fail(app.ExitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
 }

@@ -27,6 +27,7 @@ type matchFlags struct {
 	top   int
 	path  string
 	dir   string
+	as    string
 }
 
 func matchCommand(a *app.App) *cobra.Command {
@@ -62,12 +63,13 @@ The exit status is 1 where no known type fits any place.`,
 			return runMatch(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: those that the capture keeps, or the built-in ones)")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a place")
 	cmd.Flags().IntVar(&f.top, "top", 10, "how many candidates to list, beside the ties of the first")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "only frames of this direction: up or down")
 	cmd.Flags().StringVar(&f.path, "path", "", "PATH, as a flag")
+	app.SplittingFlag(cmd.Flags(), &f.as)
 	return cmd
 }
 
@@ -84,7 +86,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	if len(args) > 1 && !f.raw {
 		return app.Usagef("unexpected argument %q: one capture, exchange or frame, and a path such as 1.2", args[1])
 	}
-	defs, err := app.NeedDefinitions(ctx, f.proto, "match")
+	defs, err := app.NeedDefinitions(ctx, f.proto, "match", args...)
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	if f.raw {
 		err = addMessages(a, ts, args)
 	} else {
-		err = addFrames(ctx, ts, args[0], f.dir)
+		err = addFrames(ctx, ts, args[0], f)
 	}
 	damage := err
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
@@ -130,11 +132,16 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 }
 
 // addFrames adds the frames of a capture or exchange, or the one that name is the address of.
-func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
+func addFrames(ctx context.Context, ts *match.Targets, name string, o matchFlags) error {
+	split, err := app.ParseSplitting(o.as)
+	if err != nil {
+		return err
+	}
 	return withCapture(name, func(c *query.Capture, at query.Address) error {
 		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
+			Split: split,
 			Wanted: func(f *decode.Frame) bool {
-				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (dir == "" || f.Dir.String() == dir)
+				return (at.Frame < 0 || f.Dir == at.Dir && f.Seq == at.Frame) && (o.dir == "" || f.Dir.String() == o.dir)
 			},
 			Chosen: at.Frame >= 0,
 			Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {

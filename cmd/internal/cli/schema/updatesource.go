@@ -20,7 +20,12 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 	l.Profile, l.ReadFile, l.OnExchange = proto.Profile(), a.ReadInput, a.Remark
 	l.OnRemark = func(r source.Remark) { a.Say("unwire: %s", schematext.SourceRemark(r)) }
 	l.WithCapture = func(input string, do func(src captures.Capture, file string, exchange int64, part bool) error) error {
-		return withCapture(input, func(c *query.Capture, at query.Address) error { return do(c, at.File, at.Exchange, at.Part) })
+		return withCapture(input, func(c *query.Capture, at query.Address) error {
+			if err := app.NeedCall(ctx, c, at, "schema update"); err != nil {
+				return err
+			}
+			return do(c, at.File, at.Exchange, at.Part)
+		})
 	}
 
 	file := input

@@ -20,7 +20,7 @@ func auditCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit F.uwc…",
 		Short: "Report what looks like a secret in captures, without its value",
-		Long: `audit looks for secrets by the rules of recording, in headers, URLs and decoded
+		Long: `audit looks for secrets by the rules of recording, in headers, URLs, notes and decoded
 frames, and in the protobuf fields that are known to hold some. It prints where
 they are and by which rule they were found, never what they are, and exits with
 status 1 if there is one. 'unwire redact' removes them, except those that audit

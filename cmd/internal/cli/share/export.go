@@ -70,7 +70,7 @@ out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "payloads that cannot be searched for secrets too, such as those of other protocols")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if e.IsFolder() && (f.out == "" || f.out == "-") {
 		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.Name), "name it with -o FOLDER")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.proto)
+	defs, err := app.LoadDefinitions(ctx, f.proto, name)
 	if err != nil {
 		return err
 	}

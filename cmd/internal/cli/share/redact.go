@@ -26,6 +26,7 @@ version, or of which a secret is known now. Everything passes the redaction that
 recording does, into a new file; the protobuf fields that are known to hold
 secrets, which a recorder does not decode, are replaced as well. Exchanges keep
 their numbers, times, outcomes and chunk boundaries; what was derived is dropped.
+Notes, definitions and chosen readings are copied, notes without secrets.
 The new file is then audited: the exit status is 1 if something is left.
 
 Payloads that cannot be searched ('unwire audit' lists them) are left out of the
