@@ -43,14 +43,12 @@ func replayCommand(a *app.App) *cobra.Command {
 		Use:   "replay F.uwc ID",
 		Short: "Send a captured request again, with edits, and say what changed",
 		Long: `replay rebuilds a captured request, applies edits, and sends it over the transport
-it was captured on. A frame of a bidirectional stream waits for the server frames
+it was captured on; WebSockets and what is not HTTP are refused. A frame of a bidirectional stream waits for the server frames
 that it answered, and IDs that the server issued are replaced by the live ones.
 The verdict is same, differs, rejected (by the server), refused (by unwire: the
 request may not be sent to this host) or not_sent (there was no connection to the
 server: DNS, TCP, TLS). If a request was sent and no answer came, the verdict is
 rejected with origin local, and the server may have executed the request.
-
-WebSockets, their handshakes and connections without HTTP are not sent again.
 
 It goes to loopback only, unless --live is given and --allow-host names the host.
 Secrets were redacted when they were recorded: they come from the environment
