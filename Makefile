@@ -3,6 +3,8 @@
 # make check  formatting, vet, staticcheck, and the tree's shape: imports, sizes, cycles, anchors
 # make bench  benchmarks; ratios are within one run
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
+# make long   what takes longer than a run of the tests may: matrix, long-tests (100,000 messages, 100 kills), cross
+#             (builds for other systems), fuzz
 # make eval   how good inference and extraction are, on labelled corpora, beside the rules of public tools
 # make fuzz   ten million generated and mutated inputs through text and JSON on all processors (UNWIRE_SEED=n: one of
 #             their seeds), and every fuzz target for FUZZTIME each
@@ -19,7 +21,10 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json cmd/internal/demo/node/package.json \
 	replay/probe/testdata/node*/package.json))
 
-.PHONY: build demo test check bench eval matrix fuzz node-deps test-deps clean
+# The tests of make long-tests.
+LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders)$$
+
+.PHONY: build demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
 
 build:
 	$(GO) build -o bin/unwire ./cmd/unwire
@@ -49,6 +54,18 @@ eval:
 matrix: node-deps
 	@out=$$(mktemp); UNWIRE_LONG=1 $(GO) test -count=1 -timeout 10m -v -run '^(TestMatrix|TestRandomExchanges|TestLargeBodyInBoundedMemory|TestSlowReaderSlowsTheSender)$$' ./mitm >$$out 2>&1; \
 	status=$$?; grep -vE '^ *(===|--- PASS: TestMatrix/)' $$out; rm -f $$out; exit $$status
+
+# The long runs of tests that are short otherwise.
+long-tests: test-deps
+	@out=$$(mktemp); UNWIRE_LONG=1 $(GO) test -count=1 -timeout 30m -v -run '$(LONG)' ./mitm ./cmd/unwire >$$out 2>&1; \
+	status=$$?; grep -vE '^ *===' $$out; rm -f $$out; exit $$status
+
+cross:
+	@for target in linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do \
+	  echo "== $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; \
+	done
+
+long: matrix long-tests cross fuzz
 
 fuzz:
 	GOGC=400 UNWIRE_LONG=1 $(GO) test -count=1 -timeout 2h -v -run '^TestExact$$' ./decode/text

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/mitm/chain"
 	"unwire/mitm/clientcert"
 	"unwire/mitm/hosts"
 	"unwire/mitm/socks"
@@ -81,6 +82,9 @@ func (d *dialer) dialDirect(ctx context.Context, network, addr string) (net.Conn
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("%s: %w", addr, errOwnAddress)
+	} else if ok && chain.IsCycle(ctx, a) {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: %w", addr, errRing)
 	}
 	return conn, nil
 }
@@ -113,6 +117,17 @@ func (p *Proxy) admitVia(w http.ResponseWriter, r *http.Request) (via string, ok
 	}
 	return via, true
 }
+
+// errRing ends a loop of reverse proxies, which is upstream.ErrLoop.
+var errRing error = ringError{}
+
+type ringError struct{}
+
+func (ringError) Error() string {
+	return "it is a reverse proxy that leads back to itself: point one of the ring at a server"
+}
+
+func (ringError) Is(target error) bool { return target == upstream.ErrLoop }
 
 // loopMark is the value of upstream.ViaHeader in an answer to a request that would go
 // round in circles: it tells another unwire that the answer is not the server's.

@@ -99,6 +99,9 @@ func (p *Proxy) serveTLS(c *clientConn, h raw.Hello, name string) {
 		return
 	}
 	p.watchForRefusal(c)
+	if conn.ConnectionState().NegotiatedProtocol == protoOldH1 {
+		c.target.alpn = protoOldH1
+	}
 	switch {
 	case c.origin == nil:
 		p.serveDecrypted(c, conn, h.ALPN)
@@ -120,7 +123,7 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 	kind := raw.Other
 	var server *raw.Conn
 	var err error
-	if pick == "" || pick == protoH1 || pick == protoH2 {
+	if pick == "" || isHTTP(pick) {
 		kind, server, err = p.sniff(client, connect)
 	}
 	isH2 := bytes.HasPrefix(client.Peeked(), []byte(raw.PrefaceH2))
@@ -142,6 +145,9 @@ func (p *Proxy) serveDecrypted(c *clientConn, conn *tls.Conn, offer []string) {
 		p.serveRaw(c, client, server, captures.RawTLS, connect)
 	}
 }
+
+// isHTTP reports whether a protocol that was negotiated is HTTP.
+func isHTTP(proto string) bool { return proto == protoH2 || proto == protoH1 || proto == protoOldH1 }
 
 // handshakeRecorded is terminateTLS, and records that the client refused.
 func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h raw.Hello, name string) (*tls.Conn, error) {
@@ -178,7 +184,7 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, na
 	}
 	offer := h.ALPN
 	if c.origin != nil {
-		offer = slices.DeleteFunc(slices.Clone(offer), func(p string) bool { return p != protoH2 && p != protoH1 })
+		offer = slices.DeleteFunc(slices.Clone(offer), func(p string) bool { return !isHTTP(p) })
 	}
 	if len(offer) == 0 && len(h.ALPN) > 0 {
 		cfg.NextProtos = []string{noProtocol}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/mitm/access"
+	"unwire/mitm/chain"
 	"unwire/mitm/h2"
 	"unwire/mitm/raw"
 	"unwire/mitm/socks"
@@ -46,6 +47,14 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 		return ln.Close() // shut down before it began
 	}
 	e := &sniffingListener{Listener: ln, origin: origin, allowsControl: control, queue: newConnQueue(), failed: make(chan error, 1)}
+	if origin != nil {
+		link, err := chain.Announce(ln.Addr(), targetOf(origin).addr)
+		if err != nil {
+			p.log.Warn("a ring of reverse proxies will not be noticed", "err", err)
+		} else {
+			defer link.Close()
+		}
+	}
 	go e.run(p)
 	if err := p.frontServer.Serve(e); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mitm: %w", err)

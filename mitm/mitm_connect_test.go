@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -305,41 +308,99 @@ func TestGRPCStatusIsRecorded(t *testing.T) {
 	}
 }
 
-// TestConnectES runs connect-es clients on Node, directly and launched with
-// their traffic captured.
+// TestConnectES runs connect-es clients of both major versions on Node, directly and
+// launched with their traffic captured.
 func TestConnectES(t *testing.T) {
 	t.Parallel()
-	node := need.Node(t, "testdata/node")
-	for _, protocol := range []string{"connect", "grpc", "grpc-web", "connect-http1"} {
-		t.Run(protocol, func(t *testing.T) {
-			origin, tap := newTappedEcho(t)
-			b := newTestProxy(t, []*httptest.Server{origin}, nil)
-			caFile := filepath.Join(t.TempDir(), "origin.pem")
-			if err := os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: origin.Certificate().Raw}), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			argv := []string{node, "testdata/node/client.mjs", origin.URL, protocol}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), "direct")...)
-			cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+caFile)
-			want, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, want)
-			}
-			var got bytes.Buffer
-			code, err := launch.Run(ctx, launch.Options{
-				Argv: append(slices.Clone(argv), "proxy"), ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile, ControlToken: controlToken,
-				Stdout: &got, Stderr: &got,
+	const node1, node2 = "testdata/node", "../replay/probe/testdata/node2"
+	node := need.Node(t, node1, node2)
+	set := echoDescriptors(t)
+	for version, argv := range map[string][]string{
+		"1": {node, node1 + "/client.mjs"},
+		"2": {node, node2 + "/echo.mjs", set},
+	} {
+		for _, protocol := range []string{"connect", "grpc", "grpc-web", "connect-http1"} {
+			t.Run(version+" "+protocol, func(t *testing.T) {
+				origin, tap := newTappedEcho(t)
+				argv := append(slices.Clone(argv), origin.URL, protocol)
+				out, calls := tap.compareClients(t, origin, argv, "NODE_EXTRA_CA_CERTS")
+				if chats := strings.Count(out, "Chat: ack"); calls < 6 || protocol != "connect-http1" && chats != 200 {
+					t.Errorf("%d calls, %d rounds of chat:\n%s", calls, chats, out)
+				}
 			})
-			if code != 0 || err != nil || got.String() != string(want) {
-				t.Errorf("status %d, %v; through the proxy:\n%s\ndirectly:\n%s", code, err, got.String(), want)
-			}
-			calls := bytes.Count(want, []byte("\nend of "))
-			if chats := bytes.Count(want, []byte("Chat: ack")); calls < 6 || protocol != "connect-http1" && chats != 200 {
-				t.Errorf("%d calls, %d rounds of chat:\n%s", calls, chats, want)
-			}
-			tap.compare(t, b, calls)
+		}
+	}
+}
+
+// TestGRPCPython is TestConnectES for Python's grpcio.
+func TestGRPCPython(t *testing.T) {
+	t.Parallel()
+	python := need.Python(t, "grpc")
+	origin, tap := newTappedEcho(t)
+	argv := []string{python, "testdata/grpc_client.py", strings.TrimPrefix(origin.URL, "https://")}
+	out, calls := tap.compareClients(t, origin, argv, "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH")
+	if calls != callsInConversation || strings.Count(out, "Chat: ack") != 100 || strings.Count(out, "FAILED_PRECONDITION no: ") != 2 {
+		t.Errorf("%d calls:\n%s", calls, out)
+	}
+}
+
+// compareClients runs a client directly, trusting the origin by a variable, and captured,
+// with a name for its calls as its last argument. It compares what the client prints, and
+// what is recorded with what the server saw.
+func (tap *wiretap) compareClients(t *testing.T, origin *httptest.Server, argv []string, caVariable string) (out string, calls int) {
+	t.Helper()
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
+	caFile := filepath.Join(t.TempDir(), "origin.pem")
+	if err := os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: origin.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), "direct")...)
+	cmd.Env = append(os.Environ(), caVariable+"="+caFile)
+	want, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, want)
+	}
+	var got bytes.Buffer
+	code, err := launch.Run(ctx, launch.Options{
+		Argv: append(slices.Clone(argv), "proxy"), ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile, ControlToken: controlToken,
+		Stdout: &got, Stderr: &got,
+	})
+	if code != 0 || err != nil || got.String() != string(want) {
+		t.Errorf("status %d, %v; through the proxy:\n%s\ndirectly:\n%s", code, err, got.String(), want)
+	}
+	calls = bytes.Count(want, []byte("\nend of "))
+	tap.compare(t, b, calls)
+	return string(want), calls
+}
+
+// echoDescriptors writes a descriptor set of the echo service.
+func echoDescriptors(t *testing.T) string {
+	t.Helper()
+	const value = ".google.protobuf.StringValue"
+	service := &descriptorpb.ServiceDescriptorProto{Name: proto.String("EchoService")}
+	for name, streams := range map[string][2]bool{
+		"Unary": {}, "Fail": {}, "Download": {false, true}, "FailLater": {false, true}, "Upload": {true, false}, "Chat": {true, true},
+	} {
+		service.Method = append(service.Method, &descriptorpb.MethodDescriptorProto{
+			Name: proto.String(name), InputType: proto.String(value), OutputType: proto.String(value),
+			ClientStreaming: proto.Bool(streams[0]), ServerStreaming: proto.Bool(streams[1]),
 		})
 	}
+	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
+		protodesc.ToFileDescriptorProto(wrapperspb.File_google_protobuf_wrappers_proto),
+		{
+			Name: proto.String("echo.proto"), Package: proto.String("unwire.test.v1"), Syntax: proto.String("proto3"),
+			Dependency: []string{"google/protobuf/wrappers.proto"}, Service: []*descriptorpb.ServiceDescriptorProto{service},
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "echo.binpb")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

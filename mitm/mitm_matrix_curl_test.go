@@ -54,7 +54,9 @@ func curlChecks(t *testing.T) []check {
 			}})
 		}
 	}
-	return out
+	return append(out, check{client: "curl", name: "POST, HTTP/1.0", want: `body "a=b"`, run: func(t *testing.T, l *lane) string {
+		return l.curl(t, path, "/echo", "--http1.0", []string{"-d", "a=b"})
+	}})
 }
 
 var (
@@ -65,15 +67,20 @@ var (
 // curl returns what curl prints, headers and informational ones included, and
 // the number of its error.
 func (l *lane) curl(t *testing.T, program, path, version string, args []string) string {
-	if l.reverse() && version == "--http2" {
+	if l.clear() && version == "--http2" {
 		version = "--http2-prior-knowledge"
 	}
 	argv := []string{"-q", "-sS", "-D", "-", "--suppress-connect-headers", "--max-time", "10", version, "--noproxy", ""}
 	if l.caFile != "" {
 		argv = append(argv, "--cacert", l.caFile)
 	}
-	if l.proxy != nil {
+	switch {
+	case l.proxied:
 		argv = append(argv, "--proxy", l.bench.url().String())
+	case l.name == socksWay:
+		argv = append(argv, "--socks5", l.bench.addr)
+	case l.name == transparentWay:
+		argv = append(argv, "--connect-to", "::"+l.redirected(t, strings.TrimPrefix(l.base, "https://")))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 	defer cancel()

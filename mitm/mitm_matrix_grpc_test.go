@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -101,16 +100,8 @@ func serveGRPC(_ any, s grpc.ServerStream) error {
 func grpcChecks(t *testing.T) []check {
 	origin := grpcServer(t)
 	lanes := make(map[string]*lane)
-	through := newTestProxy(t, []*httptest.Server{origin}, nil)
-	reverse := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
-	for _, l := range newLanes(t, origin) {
-		switch {
-		case l.reverse():
-			l.bench, l.base = reverse, "http://"+reverse.addr
-		case l.bench != nil:
-			l.bench, l.roots = through, through.roots()
-		}
-		lanes[l.name] = l
+	for _, w := range ways {
+		lanes[w.name] = newLane(t, w, origin, nil)
 	}
 	conns := make(map[string]*grpc.ClientConn)
 	var mu sync.Mutex
@@ -167,19 +158,13 @@ func grpcChecks(t *testing.T) []check {
 func (l *lane) dialGRPC(t *testing.T, addr string) *grpc.ClientConn {
 	t.Helper()
 	creds := insecure.NewCredentials()
-	if !l.reverse() {
+	if !l.clear() {
 		creds = credentials.NewTLS(&tls.Config{RootCAs: l.roots, ServerName: "127.0.0.1"})
 	}
 	c, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(creds), grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			switch {
-			case l.bench == nil:
-				return net.Dial("tcp", addr)
-			case l.reverse():
-				return net.Dial("tcp", l.bench.addr)
-			}
-			return l.bench.tunnel(addr), nil
+			return l.connect(t, addr)
 		}))
 	if err != nil {
 		t.Fatal(err)

@@ -105,10 +105,10 @@ func byteChecks(t *testing.T, identity *httptest.Server) []check {
 		}})
 	}
 	return append(out,
-		check{client: "bytes", name: "in clear, URL to the proxy", want: `GET /a?b HTTP/1.1\r\nhOst: HOST\r\nX: 1\r\nx: 2`, run: func(t *testing.T, l *lane) string {
+		check{client: "bytes", name: "in clear, URL to the proxy", noUpstream: true, want: `GET /a?b HTTP/1.1\r\nhOst: HOST\r\nX: 1\r\nx: 2`, run: func(t *testing.T, l *lane) string {
 			return l.sendClear(t, s.clear, "GET TARGET/a?b HTTP/1.1\r\nhOst: HOST\r\nX: 1\r\nx: 2\r\n\r\n")
 		}},
-		check{client: "bytes", name: "in clear, HTTP/1.0", want: `GET /a HTTP/1.0\r\nHost: HOST`, run: func(t *testing.T, l *lane) string {
+		check{client: "bytes", name: "in clear, HTTP/1.0", noUpstream: true, want: `GET /a HTTP/1.0\r\nHost: HOST`, run: func(t *testing.T, l *lane) string {
 			return l.sendClear(t, s.clear, "GET TARGET/a HTTP/1.0\r\nHost: HOST\r\nx: 2\r\n\r\n")
 		}},
 	)
@@ -128,13 +128,7 @@ func (l *lane) reverseOf(t *testing.T, scheme, addr string) string {
 // sendBytes writes words to a server in TLS, and returns all that comes back. For an
 // early answer it waits for that before it ends the request.
 func (l *lane) sendBytes(t *testing.T, addr, words string) string {
-	var conn net.Conn
-	var err error
-	if l.reverse() {
-		conn, err = net.Dial("tcp", l.reverseOf(t, "https", addr))
-	} else {
-		conn, err = l.dial(t, addr, "127.0.0.1", protoH1)
-	}
+	conn, err := l.dialAs(t, "https", addr, protoH1)
 	if err != nil {
 		return inWords(err)
 	}
@@ -143,14 +137,18 @@ func (l *lane) sendBytes(t *testing.T, addr, words string) string {
 
 // sendClear is sendBytes for a server in clear.
 func (l *lane) sendClear(t *testing.T, addr, words string) string {
-	to, target := addr, ""
+	target := ""
+	var conn net.Conn
+	var err error
 	switch {
 	case l.reverse():
-		to = l.reverseOf(t, "http", addr)
-	case l.bench != nil:
-		to, target = l.bench.addr, "http://"+addr
+		conn, err = l.dialAs(t, "http", addr, protoH1)
+	case l.proxied:
+		target = "http://" + addr
+		conn, err = net.Dial("tcp", l.bench.addr)
+	default:
+		conn, err = l.connect(t, addr)
 	}
-	conn, err := net.Dial("tcp", to)
 	if err != nil {
 		return inWords(err)
 	}

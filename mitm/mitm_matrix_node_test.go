@@ -68,7 +68,7 @@ func nodeChecks(t *testing.T) []check {
 	}
 	var out []check
 	for _, r := range nodeRows {
-		out = append(out, check{client: "node", name: r.name, want: r.want, run: func(t *testing.T, l *lane) string { return result(t, l)[r.name] }})
+		out = append(out, check{client: "node", proxied: true, name: r.name, want: r.want, run: func(t *testing.T, l *lane) string { return result(t, l)[r.name] }})
 	}
 	return out
 }

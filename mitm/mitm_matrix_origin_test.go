@@ -41,7 +41,7 @@ func newMatrixOrigin(t *testing.T) *httptest.Server {
 		"/early": o.early, "/wait": o.wait, "/ended": o.hasEnded, "/cut": o.cut, "/gone": o.gone, "/after": o.after,
 		"/gzip": o.gzip, "/status": o.status, "/big-head": o.bigHead, "/many-heads": o.manyHeads,
 		"/repeated": o.repeated, "/flood": o.flood, "/together": o.together, "/short": o.short,
-		"/upgrade": o.upgrade, "/length": o.length, "/type": o.noType, "/range": o.part, "/sum": o.sum,
+		"/upgrade": o.upgrade, "/websocket": o.websocket, "/length": o.length, "/type": o.noType, "/range": o.part, "/sum": o.sum,
 	} {
 		o.mux.HandleFunc(path, h)
 	}
@@ -49,7 +49,7 @@ func newMatrixOrigin(t *testing.T) *httptest.Server {
 	s.EnableHTTP2 = true
 	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 2 * matrixStreams}
 	s.StartTLS()
-	s.TLS.NextProtos = []string{protoH2, protoH1}
+	s.TLS.NextProtos = []string{protoH2, protoH1, protoOldH1}
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()

@@ -102,6 +102,7 @@ type halfCloserOnce interface{ CloseWrite() error }
 // together has all streams wait for each other on one connection.
 func together(t *testing.T, l *lane) string {
 	c := l.newClient(t, true)
+	l.send(t, c, "GET", "/length", nil, nil) // opens the connection, else each of them begins with one
 	var wg sync.WaitGroup
 	var n atomic.Int64
 	for range matrixStreams {
@@ -256,10 +257,7 @@ func noWindow(t *testing.T, l *lane, addr string) string {
 // mismatch offers protocols to a server that speaks HTTP/1.1 alone.
 func mismatch(t *testing.T, l *lane, offer ...string) string {
 	origin := newTLSOrigin(t, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
-	lane := newLanes(t, origin)[0]
-	if l.bench != nil {
-		lane = newLanes(t, origin)[1]
-	}
+	lane := newLane(t, l.way, origin, nil)
 	conn, err := lane.dial(t, origin.Listener.Addr().String(), "127.0.0.1", offer...)
 	if err != nil {
 		var alert tls.AlertError
@@ -276,10 +274,7 @@ func otherName(t *testing.T, l *lane) string {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "SNI %s, host %s", r.TLS.ServerName, r.Host)
 	}))
-	lane := newLanes(t, origin)[0]
-	if l.bench != nil {
-		lane = newLanes(t, origin)[1]
-	}
+	lane := newLane(t, l.way, origin, nil)
 	conn, err := lane.dial(t, origin.Listener.Addr().String(), "other.example.com", protoH1)
 	if err != nil {
 		return inWords(err)

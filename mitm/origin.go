@@ -1,6 +1,7 @@
 package mitm
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"crypto/tls"
@@ -36,6 +37,9 @@ const (
 
 	protoH2 = "h2"
 	protoH1 = "http/1.1"
+
+	// protoOldH1 is offered by clients that are told to use HTTP/1.0.
+	protoOldH1 = "http/1.0"
 )
 
 // errOwnAddress ends a loop: the proxy was asked to connect to itself.
@@ -280,7 +284,7 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 // dialH1 connects to the server for HTTP/1.
 func (o *origin) dialH1(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "https" {
-		return o.dialTLS(ctx, protoH1)
+		return o.dialTLS(ctx, cmp.Or(o.target.alpn, protoH1))
 	}
 	return o.dialer.dial(ctx, o.target)
 }

@@ -3,6 +3,7 @@ package mitm
 import (
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -79,5 +80,63 @@ func TestReverseTLSOther(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "no application protocol") {
 		t.Error(err)
+	}
+}
+
+// TestReverseRing: reverse proxies that lead back to each other answer at once, with the
+// reason, and others go on as before.
+func TestReverseRing(t *testing.T) {
+	t.Parallel()
+	secure := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
+	for name, ring := range map[string][]string{
+		"two": {"http", "http"}, "two in TLS": {"https", "https"}, "two, one in TLS": {"http", "https"}, "three": {"http", "https", "http"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var proxies []*testProxy
+			var addrs []string
+			serve := func(ln net.Listener, scheme, to string) {
+				b := newTestProxy(t, []*httptest.Server{secure}, func(o *Options) { o.UpstreamInsecure = true })
+				proxies = append(proxies, b)
+				go func() { _ = b.proxy.ServeReverse(ln, &url.URL{Scheme: scheme, Host: to}) }()
+			}
+			listeners := make([]net.Listener, len(ring)+2)
+			for i := range listeners {
+				ln, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				listeners[i], addrs = ln, append(addrs, ln.Addr().String())
+			}
+			for i, scheme := range ring {
+				serve(listeners[i], scheme, addrs[(i+1)%len(ring)])
+			}
+			before, beside := len(ring), len(ring)+1
+			serve(listeners[before], "http", addrs[0])
+			serve(listeners[beside], "https", secure.Listener.Addr().String())
+
+			for _, at := range []int{0, 1, before} {
+				for _, h2 := range []bool{false, true} {
+					c := newClient(t, false, nil, nil)
+					if h2 {
+						protocols := new(http.Protocols)
+						protocols.SetUnencryptedHTTP2(true)
+						c.Transport.(*http.Transport).Protocols = protocols
+					}
+					c.Timeout = matrixTimeout
+					res, body := get(t, c, "http://"+addrs[at]+"/round")
+					if res.StatusCode != http.StatusLoopDetected || !strings.Contains(string(body), "leads back to itself") {
+						t.Errorf("at %d, HTTP/2 %v: %s %q", at, h2, res.Status, body)
+					}
+				}
+				for _, ex := range proxies[at].recorded(2) {
+					if ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "leads back to itself") {
+						t.Errorf("recorded %s %q", ex.Outcome, ex.Error)
+					}
+				}
+			}
+			if _, body := get(t, newClient(t, false, nil, nil), "http://"+addrs[beside]+"/beside"); string(body) != "hello /beside" {
+				t.Errorf("beside the ring: %q", body)
+			}
+		})
 	}
 }

@@ -14,6 +14,9 @@ type target struct {
 	addr   string // host:port to dial
 	sni    string // the client's server name, "" if it sent none
 
+	// alpn is offered to the server for HTTP/1; "" is protoH1.
+	alpn string
+
 	// via names the instances of unwire that the client's connection has passed.
 	via string
 }

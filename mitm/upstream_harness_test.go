@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -104,8 +105,36 @@ func (u *userProxy) httpHandler() http.Handler {
 			http.Error(w, "who are you", http.StatusProxyAuthRequired)
 		case strings.Contains(r.Host, "forbidden"):
 			http.Error(w, "no", http.StatusForbidden)
+		case r.Method == http.MethodConnect && r.TLS != nil:
+			u.tunnel(w, r) // goproxy loses half-closes in TLS
 		default:
 			g.ServeHTTP(w, r)
 		}
 	})
+}
+
+// tunnel connects the client with a server; the end of a direction is passed on.
+func (u *userProxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	server, err := u.dial(r.Context(), "tcp", r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer server.Close()
+	client, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = io.Copy(server, rw)
+		_ = server.(halfCloserOnce).CloseWrite()
+	})
+	both.Go(func() {
+		_, _ = io.Copy(client, server)
+		_ = client.(halfCloserOnce).CloseWrite()
+	})
+	both.Wait()
 }

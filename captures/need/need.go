@@ -127,14 +127,22 @@ func Curl(t testing.TB, features ...string) string {
 	return skipIf(t, path, err)
 }
 
-// Python needs a python3 that has the modules.
+// systemPython is the one that packages of modules are for.
+const systemPython = "/usr/bin/python3"
+
+// Python needs a python3 that has the modules: the first one of PATH, or the system's.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	path := Program(t, "python3", "python3")
-	if _, err := runTrial(path, "-c", "import "+strings.Join(append([]string{"sys"}, modules...), ", ")); err != nil {
-		t.Skipf("this python3 has no %s: install python3: %v", strings.Join(modules, ", "), err)
+	trial := []string{"-c", "import " + strings.Join(append([]string{"sys"}, modules...), ", ")}
+	_, err := runTrial(append([]string{path}, trial...)...)
+	if err == nil {
+		return path
 	}
-	return path
+	if _, err := runTrial(append([]string{systemPython}, trial...)...); err != nil {
+		t.Skipf("no python3 here has %s: install python3 and python3-grpcio: %v", strings.Join(modules, ", "), err)
+	}
+	return systemPython
 }
 
 // OutputHas needs a program whose output to args has a word: of a help text, an option.

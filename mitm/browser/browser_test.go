@@ -120,6 +120,9 @@ func record(t *testing.T, byHash bool) {
 	}
 	check(t, proxy.Shutdown(ctx))
 	got := list(t, st)
+	if messages := messagesOf(t, st); !slices.Equal(messages, []string{"up up-down", "down up-down"}) {
+		t.Errorf("messages of the WebSocket: %q", messages)
+	}
 	check(t, st.Close())
 	host := strings.TrimPrefix(origin.URL, "https://")
 	for _, want := range []string{"GET https://" + host + "/ 200", "POST https://" + host + "/data 200", "GET https://" + host + "/done?up-down 200"} {
@@ -146,6 +149,24 @@ func list(t *testing.T, st *store.Store) []string {
 		lines = append(lines, line(ex))
 	}
 	return lines
+}
+
+// messagesOf lists the data messages of WebSockets with their directions.
+func messagesOf(t *testing.T, st *store.Store) (out []string) {
+	t.Helper()
+	for ex, err := range st.Exchanges(t.Context()) {
+		check(t, err)
+		if ex.Transport != captures.WebSocket {
+			continue
+		}
+		for c, err := range st.Chunks(t.Context(), ex.ID, 0) {
+			check(t, err)
+			if k := c.Opcode.Kind(); k == captures.OpText || k == captures.OpBinary {
+				out = append(out, fmt.Sprintf("%v %s", c.Dir, c.Data))
+			}
+		}
+	}
+	return out
 }
 
 func line(ex *captures.Exchange) string {

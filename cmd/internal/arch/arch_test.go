@@ -74,7 +74,7 @@ var table = map[string]row{
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
+		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/chain", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca":         {why: "keys and certificates need nothing of a capture"},
@@ -82,6 +82,7 @@ var table = map[string]row{
 	"mitm/access":     {imports: []string{"mitm/process", "mitm/socks"}, why: "who may connect is decided by the user of a process, and answered in the client's protocol"},
 	"mitm/process":    {imports: []string{"captures"}, why: "the program of a connection is recorded with its exchanges, whatever they are"},
 	"mitm/refusal":    {imports: []string{"captures"}, why: "a refusal is worded alike by the proxy and those who show it"},
+	"mitm/chain":      {why: "addresses lead to addresses, whatever passes between them"},
 	"mitm/hosts":      {why: "patterns of hosts and paths are decided by text, whoever asks"},
 	"mitm/raw":        {imports: []string{"captures"}, why: "what is not HTTP is passed on and recorded, whoever connected the two ends"},
 	"mitm/routes":     {why: "a connection is paired with its address by a port, whatever it carries"},

@@ -1,0 +1,18 @@
+//go:build unix
+
+package chain
+
+import (
+	"os"
+	"syscall"
+)
+
+// isPrivate reports whether a folder is this user's and nobody else can write to it.
+func isPrivate(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
