@@ -17,6 +17,9 @@
 package captures
 
 import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -97,6 +100,18 @@ type TLS struct {
 type Authority struct {
 	SHA256  string `json:"sha256"` // of the certificate in DER, in hex
 	Subject string `json:"subject"`
+}
+
+// AuthorityOf returns the CA by which the server of a connection was trusted; zero if its
+// certificate was not checked.
+func AuthorityOf(s tls.ConnectionState) Authority {
+	if len(s.VerifiedChains) == 0 || len(s.VerifiedChains[0]) == 0 {
+		return Authority{}
+	}
+	chain := s.VerifiedChains[0]
+	root := chain[len(chain)-1]
+	sum := sha256.Sum256(root.Raw)
+	return Authority{SHA256: hex.EncodeToString(sum[:]), Subject: root.Subject.String()}
 }
 
 // A ClientCertificate says what became of a server's wish for a client certificate;

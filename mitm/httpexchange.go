@@ -226,6 +226,7 @@ func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 		ServerName: s.ServerName,
 		ALPN:       s.NegotiatedProtocol,
 		Unverified: p.opts.UpstreamInsecure,
+		CA:         captures.AuthorityOf(s),
 	}
 	if c.asked {
 		t.ClientCertificate = certificateState(c.certificate != nil)

@@ -71,7 +71,7 @@ type Options struct {
 	// CA is required.
 	CA *ca.Authority
 
-	// Store is required: a *store.Store or a *store.Series. The caller closes
+	// Store is required: a *store.Store or a *series.Series. The caller closes
 	// it, after Shutdown. What it fails to begin passes unrecorded: that is for the
 	// store's owner to know and to report (store.Options.Failed).
 	Store captures.Recorder

@@ -2,6 +2,7 @@ package mitm
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -57,6 +58,10 @@ func TestRecordsWhatPasses(t *testing.T) {
 			wantALPN := map[bool]string{true: "h2"}[h2] // the test server names no other
 			if ex.TLS.Version != "1.3" || ex.TLS.ALPN != wantALPN || !strings.HasPrefix(ex.TLS.Cipher, "TLS_") || ex.TLS.Unverified {
 				t.Errorf("TLS %+v", ex.TLS)
+			}
+			root := origin.Certificate() // signed by itself
+			if want := (captures.Authority{SHA256: fmt.Sprintf("%x", sha256.Sum256(root.Raw)), Subject: root.Subject.String()}); ex.TLS.CA != want {
+				t.Errorf("trusted by %+v, want %+v", ex.TLS.CA, want)
 			}
 			if ex.RequestHeaders.Get("accept-encoding") != "br" || ex.ResponseHeaders.Get("content-encoding") != "gzip" {
 				t.Errorf("headers %v, %v", ex.RequestHeaders, ex.ResponseHeaders)

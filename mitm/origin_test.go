@@ -85,7 +85,7 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 				if res, body := get(t, b.client(h2), url+"/x"); res.StatusCode != http.StatusOK || string(body) != "hello /x" {
 					t.Errorf("%d %s", res.StatusCode, body)
 				}
-				if ex := b.one(); ex.Outcome != captures.Complete || !ex.TLS.Unverified || ex.TLS.Version != "1.3" {
+				if ex := b.one(); ex.Outcome != captures.Complete || !ex.TLS.Unverified || ex.TLS.Version != "1.3" || ex.TLS.CA != (captures.Authority{}) {
 					t.Errorf("recorded %+v", ex)
 				}
 			})

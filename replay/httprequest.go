@@ -75,5 +75,5 @@ func (o *Options) connection(resp *http.Response) captures.TLS {
 		return captures.TLS{}
 	}
 	version := strings.TrimPrefix(tls.VersionName(s.Version), "TLS ")
-	return captures.TLS{Version: version, Cipher: tls.CipherSuiteName(s.CipherSuite), ServerName: s.ServerName, ALPN: s.NegotiatedProtocol, Unverified: o.Insecure}
+	return captures.TLS{Version: version, Cipher: tls.CipherSuiteName(s.CipherSuite), ServerName: s.ServerName, ALPN: s.NegotiatedProtocol, Unverified: o.Insecure, CA: captures.AuthorityOf(*s)}
 }

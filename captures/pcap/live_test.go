@@ -95,7 +95,7 @@ func expect(at time.Duration, want string) liveStep {
 func runLive(t *testing.T, steps func(f *liveFile) []liveStep) (conns []Connection) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Create(filepath.Join(t.TempDir(), "live.uwc"), store.Options{})
+		s, err := store.Create(filepath.Join(t.TempDir(), "live.uwc"), store.Options{NoAdditions: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -234,3 +234,14 @@ func fileSize(path string) int64 {
 	}
 	return info.Size()
 }
+
+// headSize is about how many bytes the exchange takes in memory without its bodies.
+func headSize(e *captures.Exchange) int {
+	size := len(e.URL) + len(e.Error)
+	for _, hs := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
+		for _, h := range hs {
+			size += len(h.Name) + len(h.Value) + 32
+		}
+	}
+	return size
+}

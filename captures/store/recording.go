@@ -107,6 +107,18 @@ func (s *Store) forget(id int64) {
 	}
 }
 
+// WhenDrained has f called, on a goroutine of its own, as soon as no exchange
+// is open. None may begin after this.
+func (s *Store) WhenDrained(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) == 0 {
+		go f()
+		return
+	}
+	s.drained = f
+}
+
 // ID returns the exchange's number in the capture.
 func (r *recording) ID() int64 { return r.ex.ID }
 
@@ -463,15 +475,4 @@ func (s *Store) clean(text string) string {
 func (r *recording) write(kind captures.EventKind) error {
 	snapshot := r.ex // its header slices are replaced, never changed in place
 	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(headSize(&snapshot))})
-}
-
-// headSize is about how many bytes the exchange takes in memory without its bodies.
-func headSize(e *captures.Exchange) int {
-	size := len(e.URL) + len(e.Error)
-	for _, hs := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
-		for _, h := range hs {
-			size += len(h.Name) + len(h.Value) + 32
-		}
-	}
-	return size
 }

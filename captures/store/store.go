@@ -4,14 +4,13 @@
 //
 // Create locks a file, migrates its format, and starts a writer, which commits in
 // transactions; a recording hands it an exchange's chunks and passes them through the
-// redaction of package redact. Rows are inserted in bulk. Payloads are compressed,
-// and stored once if they repeat. A Series goes on in another file when one is large
-// or old.
+// redaction of package redact. Small chunks share a row (package segment), sections of
+// headers and payloads that repeat are stored once. Package schema has the tables, package
+// database opens files.
 //
 // Open checks a file before anything is read, since it may be forged: limits bound
-// what reading it may cost, and errors name the damage. Chunks are read by query, or
-// faster from the file's chunk pages by package btree. Follow yields what is recorded
-// as it comes.
+// what reading it may cost, and errors name the damage. Follow yields what is recorded as
+// it comes.
 //
 // Derived values are stored with the capture: summaries of exchanges for a listing,
 // and values of any kind under a name. So are notes, the readings of fields that a user
@@ -28,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +59,10 @@ type Options struct {
 	// MaxBody is how many bytes of a body are stored for each direction; 0: all. The rest
 	// is counted, and Exchange.Error says so.
 	MaxBody int64
+
+	// NoAdditions leaves out the socket by which others can add notes, readings and
+	// definitions while the file is written.
+	NoAdditions bool
 
 	// Failed, if set, is called once when recording has to stop: the disk is
 	// full, or the file is gone. It must not call the store.
@@ -153,7 +157,7 @@ type Store struct {
 // or ErrDamaged if what is there cannot be appended to.
 func Create(path string, o Options) (*Store, error) {
 	s, err := create(path, o, tuning{})
-	if err == nil {
+	if err == nil && !o.NoAdditions {
 		// Where there is no socket to be had, others can add notes afterwards only.
 		s.control, _ = control.Listen(path, controlled{s})
 	}
@@ -290,6 +294,47 @@ func prepareForWriting(ctx context.Context, db *sql.DB, have int, t tuning) erro
 	_, _ = rand.Read(id) // never fails: it would end the program
 	_, err = db.ExecContext(ctx, "INSERT OR IGNORE INTO meta (name, value) VALUES ('capture id', ?)", id)
 	return err
+}
+
+// endOrphans ends the exchanges whose recorder died. A file that is larger than what can
+// be read of it in that time is not appended to.
+func (s *Store) endOrphans(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	var last int64
+	if err := tx.QueryRowContext(ctx, columnsFor(s.format).lastNumber).Scan(&last); err != nil {
+		return err
+	}
+	for id := int64(math.MinInt64); ; {
+		var orphan int64
+		found := false
+		if err := scan(ctx, tx, func(c *rowValues) bool {
+			orphan, found = c.int(), true
+			return false
+		}, `SELECT id FROM exchanges WHERE outcome = '' AND id > ? ORDER BY id LIMIT 1`, id); err != nil {
+			return err
+		}
+		if !found {
+			return tx.Commit()
+		}
+		id = orphan
+		_, duration, err := s.chunkEnds(ctx, id)
+		if err != nil {
+			return err
+		}
+		last++
+		if _, err := tx.ExecContext(ctx, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`, last, id, int64(captures.Ended)); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE exchanges AS e SET outcome = ?2, duration_ns = ?3,
+			bytes_up = `+segmentsUp+` + `+chunksUp+`, bytes_down = `+segmentsDown+` + `+chunksDown+` WHERE id = ?1`,
+			id, string(captures.Incomplete), int64(duration)); err != nil {
+			return err
+		}
+	}
 }
 
 // storedRedactor gives r the key of this file, so that a secret has one

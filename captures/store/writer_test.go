@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,5 +181,52 @@ func TestTokenIsNowhere(t *testing.T) {
 		if raw := string(require.Value(os.ReadFile(path))(t)); keep != strings.Contains(raw, token) {
 			t.Errorf("keeping secrets is %v; in the file: %v", keep, !keep)
 		}
+	}
+}
+
+// A file that is deleted while it is recorded to ends the recording; so does a
+// full disk. Each is told once, at once.
+func TestFailed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit int
+		harm  func(path string) error
+		want  error
+	}{
+		{"deleted", 0, os.Remove, captures.ErrGone},
+		{"replaced", 0, func(p string) error {
+			return errors.Join(os.Remove(p), os.WriteFile(p, []byte("x"), 0o600))
+		}, captures.ErrGone},
+		{"full", 40, func(string) error { return nil }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.uwc")
+			var mu sync.Mutex
+			var told []error
+			first := make(chan struct{})
+			s := require.Value(create(path, Options{Failed: func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if told = append(told, err); len(told) == 1 {
+					close(first)
+				}
+			}}, tuning{maxPages: c.limit}))(t)
+			r := require.Value(s.Begin(captures.Exchange{}))(t)
+			require.NoError(t, s.Flush(t.Context()))
+			require.NoError(t, c.harm(path))
+			for i := range 200 {
+				r.Chunk(captures.Down, noise(uint64(i), 5000))
+			}
+			select {
+			case <-first:
+			case <-time.After(time.Minute):
+				t.Fatal("nobody was told")
+			}
+			r.End(captures.Complete, "")
+			err := s.Close()
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || len(told) != 1 || !strings.Contains(told[0].Error(), path) {
+				t.Errorf("Close: %v; told %v", err, told)
+			}
+		})
 	}
 }

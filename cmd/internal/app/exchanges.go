@@ -41,7 +41,7 @@ func CheckSplitting(ex *decode.Exchange, by decode.Splitting) error {
 	if by == "" || ex.Transport != captures.HTTP {
 		return nil
 	}
-	return Usagef("--as %s is for connections without HTTP; exchange %d is %s, whose frames are known", by, ex.ID, ex.Protocol)
+	return Usagef("--as %s is for connections without HTTP; the frames of exchange %d (%s) are known: --as is a field and its type here, as in 1.2:string", by, ex.ID, ex.Protocol)
 }
 
 // SplittingFlag adds --as to a command, for exchanges without HTTP.

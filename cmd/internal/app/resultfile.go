@@ -103,6 +103,7 @@ func (a *App) WholeCapture(ctx context.Context, name string, o store.Options, wr
 	temp := f.Name()
 	complete := false
 	o = a.IndexedWhenClosed(o)
+	o.NoAdditions = true // nobody knows its name yet
 	summarise := o.Closing
 	o.Closing = func(s *store.Store) {
 		if complete {

@@ -40,6 +40,11 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
 	},
+	"captures/series": {
+		imports: []string{"captures", "captures/series/internal/", "captures/store"}, tests: []string{"captures/internal/require"},
+		why: "a series is files of package store",
+	},
+	"captures/series/internal/ring": {why: "when files are removed is decided by their size, whatever they hold"},
 	"captures/store/internal/additions": {
 		imports: []string{"captures", "captures/store/internal/payload"},
 		why:     "what is added is of the record model, and definitions are payloads",
@@ -55,7 +60,6 @@ var table = map[string]row{
 	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
 	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
 	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
-	"captures/store/internal/ring":     {why: "when files are removed is decided by their size, whatever they hold"},
 	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
 	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
 	"captures/profile":                 {why: "what is known of a service is data, which every layer can be handed"},

@@ -42,6 +42,9 @@ type Exchange struct {
 	// The server's certificate was not checked.
 	Unverified bool `json:"unverified,omitempty"`
 
+	// The CA by which the server was trusted; only of a single exchange.
+	CA *captures.Authority `json:"ca,omitempty"`
+
 	// "requested" if the server asked for a client certificate and got none.
 	ClientCertificate captures.ClientCertificate `json:"client_certificate,omitempty"`
 
@@ -71,7 +74,7 @@ type Exchange struct {
 
 // NewExchange is the line of a listed exchange with its relations.
 func NewExchange(ex *conversation.Listed, relations []captures.Relation) *Exchange {
-	return &Exchange{
+	e := &Exchange{
 		ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: ex.Service, RPC: ex.RPC,
 		Protocol: ex.Protocol, Codec: ex.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: ex.Code,
 		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
@@ -80,6 +83,10 @@ func NewExchange(ex *conversation.Listed, relations []captures.Relation) *Exchan
 		Unverified: ex.TLS.Unverified, ClientCertificate: ex.TLS.ClientCertificate, Process: NewProcess(ex.Process),
 		Transport: ex.Transport, Relations: NewRelations(relations), Joined: ex.Joined, Parts: ex.Parts,
 	}
+	if ca := ex.TLS.CA; ca != (captures.Authority{}) {
+		e.CA = &ca
+	}
+	return e
 }
 
 // A Relation says what an exchange is to another one. Its members are numbers of exchanges.

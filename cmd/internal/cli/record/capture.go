@@ -14,6 +14,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/captures/series"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
@@ -215,7 +216,7 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 
 // A Recorder is a proxy with its listener and its store.
 type Recorder struct {
-	store   *store.Series
+	store   *series.Series
 	proxy   *mitm.Proxy
 	CA      *ca.Authority
 	keys    *keyLog // nil: none is written
@@ -276,18 +277,18 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 		return nil, err
 	}
 	var failed atomic.Bool
-	series, err := seriesOptions(a, f, &failed)
+	files, err := seriesOptions(a, f, &failed)
 	if err != nil {
 		return nil, err
 	}
 	if token != "" { // a program may send its environment somewhere
-		series.Redactor = redact.New(redact.Options{Profile: proto.Profile(), Secrets: []string{token}})
+		files.Redactor = redact.New(redact.Options{Profile: proto.Profile(), Secrets: []string{token}})
 	}
 	keys, err := openKeyLog(a, f.keylog)
 	if err != nil {
 		return nil, err
 	}
-	store, err := store.CreateSeries(f.Out, series)
+	store, err := series.Create(f.Out, files)
 	if err != nil {
 		keys.Close()
 		return nil, err
@@ -307,8 +308,8 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 }
 
 // seriesOptions says how the capture is written.
-func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.SeriesOptions, error) {
-	o := store.SeriesOptions{Options: a.IndexedWhenClosed(store.Options{
+func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Options, error) {
+	o := series.Options{Options: a.IndexedWhenClosed(store.Options{
 		KeepSecrets: f.keepSecrets,
 		Unsearched:  f.Unsearched.report(a, f.json),
 		Failed: func(err error) {

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"unwire/captures/store"
+	"unwire/captures/series"
 	"unwire/cmd/internal/app"
 )
 
@@ -15,8 +15,8 @@ func parseMaxSize(value, file string) (int64, error) {
 	switch {
 	case err != nil:
 		return 0, app.Usagef("--max-size: %v", err)
-	case size < store.MinTotal:
-		return 0, app.Usagef("--max-size: %s is less than %d bytes, the least for a ring", value, store.MinTotal)
+	case size < series.MinTotal:
+		return 0, app.Usagef("--max-size: %s is less than %d bytes, the least for a ring", value, series.MinTotal)
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return 0, app.Usagef("--max-size: %s exists, and would be removed as the oldest part: choose another file with -o", file)

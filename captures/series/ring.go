@@ -1,4 +1,4 @@
-package store
+package series
 
 import (
 	"errors"
@@ -7,15 +7,16 @@ import (
 	"os"
 	"slices"
 
-	"unwire/captures/store/internal/ring"
+	"unwire/captures/series/internal/ring"
+	"unwire/captures/store"
 )
 
-// MinTotal is the least that SeriesOptions.MaxTotal may be, in bytes.
+// MinTotal is the least that Options.MaxTotal may be, in bytes.
 const MinTotal = 16 << 20
 
 // beginRing sets what a ring needs: files that are small, no exchange that is larger than
 // one of them, and no more that waits to be written.
-func (o *SeriesOptions) beginRing() error {
+func (o *Options) beginRing() error {
 	switch {
 	case o.MaxTotal == 0:
 		return nil
@@ -67,7 +68,7 @@ func (s ringFiles) EndOldest() bool {
 			s.errs = append(s.errs, s.failed)
 		}
 	}
-	var oldest *Store
+	var oldest *store.Store
 	for _, path := range s.files {
 		for st := range s.old {
 			if oldest == nil && st.Path == path {

@@ -1,4 +1,6 @@
-package store
+// Package series is a capture that goes on in further files when one is large or old, or
+// that keeps the newest traffic only. The command that records uses it.
+package series
 
 import (
 	"errors"
@@ -10,12 +12,13 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/store/internal/ring"
+	"unwire/captures/series/internal/ring"
+	"unwire/captures/store"
 )
 
-// SeriesOptions says when a Series goes on in another file. The zero value is never.
-type SeriesOptions struct {
-	Options
+// Options says when a Series goes on in another file. The zero value is never.
+type Options struct {
+	store.Options
 
 	// MaxBytes is the size of the file, with its log, at which the next is begun; 0: none.
 	MaxBytes int64
@@ -39,15 +42,15 @@ type SeriesOptions struct {
 // Limits: a file grows past MaxBytes by what its running exchanges add, and the
 // number of those bounds the files that are open. Names that are taken are skipped.
 type Series struct {
-	o SeriesOptions
+	o Options
 
 	mu      sync.Mutex
 	base    string // the path without its extension
 	ext     string
 	n       int // of the current file
-	current *Store
-	since   time.Time       // of the first exchange in it; zero before
-	old     map[*Store]bool // not closed yet
+	current *store.Store
+	since   time.Time             // of the first exchange in it; zero before
+	old     map[*store.Store]bool // not closed yet
 	closing sync.WaitGroup
 	errs    []error
 	files   []string
@@ -61,19 +64,19 @@ type Series struct {
 	ringEnded sync.WaitGroup
 }
 
-// CreateSeries begins a series at path, as Create does.
-func CreateSeries(path string, o SeriesOptions) (*Series, error) {
+// Create begins a series at path, as store.Create does.
+func Create(path string, o Options) (*Series, error) {
 	if err := o.beginRing(); err != nil {
 		return nil, err
 	}
-	current, err := Create(path, o.Options)
+	current, err := store.Create(path, o.Options)
 	if err != nil {
 		return nil, err
 	}
 	ext := filepath.Ext(path)
 	s := &Series{
 		o: o, base: strings.TrimSuffix(path, ext), ext: ext, n: 1,
-		current: current, old: make(map[*Store]bool), files: []string{path},
+		current: current, old: make(map[*store.Store]bool), files: []string{path},
 		closed: make(map[string]bool), stopRing: make(chan struct{}), rotated: make(chan struct{}, 1),
 	}
 	if o.MaxTotal > 0 {
@@ -82,7 +85,7 @@ func CreateSeries(path string, o SeriesOptions) (*Series, error) {
 	return s, nil
 }
 
-// Begin is Store.Begin in the current file, or in the next where it is time
+// Begin is store.Store.Begin in the current file, or in the next where it is time
 // for that.
 func (s *Series) Begin(ex captures.Exchange) (captures.Recording, error) {
 	s.mu.Lock()
@@ -106,7 +109,7 @@ func (s *Series) Begin(ex captures.Exchange) (captures.Recording, error) {
 }
 
 // Current is the file that exchanges go to now.
-func (s *Series) Current() *Store {
+func (s *Series) Current() *store.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
@@ -138,7 +141,7 @@ func (s *Series) rotate() error {
 	if r := s.current.Redactor; r != nil {
 		o.Redactor = r // with the secrets that it has met
 	}
-	next, err := Create(path, o)
+	next, err := store.Create(path, o)
 	if err != nil {
 		return fmt.Errorf("the next file: %w", err)
 	}
@@ -147,7 +150,7 @@ func (s *Series) rotate() error {
 	s.files = append(s.files, path)
 	s.old[last] = true
 	s.closing.Add(1)
-	last.whenDrained(func() {
+	last.WhenDrained(func() {
 		defer s.closing.Done()
 		s.closeOld(last)
 	})
@@ -172,7 +175,7 @@ func (s *Series) next() string {
 	}
 }
 
-func (s *Series) closeOld(st *Store) {
+func (s *Series) closeOld(st *store.Store) {
 	s.mu.Lock()
 	open := s.old[st]
 	delete(s.old, st)
@@ -187,14 +190,14 @@ func (s *Series) closeOld(st *Store) {
 	s.closed[st.Path] = true
 }
 
-// Close ends what is running, as Store.Close does, and closes all files.
+// Close ends what is running, as store.Store.Close does, and closes all files.
 //
 // Errors: those that stopped the recording of any of them.
 func (s *Series) Close() error {
 	s.stop.Do(func() { close(s.stopRing) })
 	s.ringEnded.Wait()
 	s.mu.Lock()
-	var open []*Store
+	var open []*store.Store
 	for st := range s.old {
 		open = append(open, st)
 	}
@@ -212,14 +215,11 @@ func (s *Series) Close() error {
 	return errors.Join(append(s.errs, err)...)
 }
 
-// whenDrained has f called, on a goroutine of its own, as soon as no exchange
-// is open. None may begin after this.
-func (s *Store) whenDrained(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.open) == 0 {
-		go f()
-		return
+// fileSize is 0 for a file that is not there.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
 	}
-	s.drained = f
+	return info.Size()
 }

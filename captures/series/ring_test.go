@@ -1,4 +1,4 @@
-package store
+package series
 
 import (
 	"os"
@@ -10,7 +10,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/require"
-	"unwire/captures/store/internal/ring"
+	"unwire/captures/series/internal/ring"
+	"unwire/captures/store"
 )
 
 // diskSize is what a folder takes.
@@ -30,7 +31,7 @@ func diskSize(t *testing.T, dir string) (n int64) {
 func TestRing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := require.Value(CreateSeries(filepath.Join(dir, "a.uwc"), SeriesOptions{MaxTotal: MinTotal}))(t)
+	s := require.Value(Create(filepath.Join(dir, "a.uwc"), Options{MaxTotal: MinTotal}))(t)
 	long := require.Value(s.Begin(captures.Exchange{URL: "https://h/long"}))(t)
 	long.Chunk(captures.Down, []byte("begins"))
 	const n = 500 // times 64 KB: twice the size
@@ -59,7 +60,7 @@ func TestRing(t *testing.T) {
 	var newest []int
 	longs := 0
 	for _, file := range files {
-		st := require.Value(Open(file, ReadOptions{}))(t)
+		st := require.Value(store.Open(file, store.ReadOptions{}))(t)
 		for _, ex := range require.All(t, st.Exchanges(t.Context())) {
 			if ex.Outcome != captures.Complete {
 				t.Errorf("%s#%d: %s", file, ex.ID, ex.Outcome)
@@ -84,7 +85,7 @@ func TestRing(t *testing.T) {
 func TestRingIsFullOfRunning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := require.Value(CreateSeries(filepath.Join(dir, "a.uwc"), SeriesOptions{MaxTotal: MinTotal}))(t)
+	s := require.Value(Create(filepath.Join(dir, "a.uwc"), Options{MaxTotal: MinTotal}))(t)
 	for i := range 24 {
 		r := require.Value(s.Begin(captures.Exchange{URL: "https://h/long"}))(t)
 		for j := range 16 { // 1 MB, the most that is stored
@@ -104,7 +105,7 @@ func TestRingIsFullOfRunning(t *testing.T) {
 func TestRingTooSmall(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a.uwc")
-	if _, err := CreateSeries(file, SeriesOptions{MaxTotal: MinTotal - 1}); err == nil {
+	if _, err := Create(file, Options{MaxTotal: MinTotal - 1}); err == nil {
 		t.Error("it is taken")
 	}
 	if _, err := os.Stat(file); err == nil {
