@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -126,9 +127,38 @@ func (r *Request) unedited() *Request {
 	return &plain
 }
 
+// ErrTransport is wrapped where an exchange has no request that could be sent alone.
+var ErrTransport = errors.New("cannot be sent again")
+
+// CheckTransport refuses what is no request with an answer: a connection without HTTP, a
+// WebSocket, and the handshake that opened one, after which nobody would speak.
+//
+// Errors: ErrTransport, with the exchange and what it is.
+func CheckTransport(ex *captures.Exchange) error {
+	what := ""
+	switch {
+	case ex.Transport == captures.WebSocket:
+		what = "is a WebSocket: its messages are not a request with an answer"
+	case ex.Transport != captures.HTTP:
+		what = "is a connection without HTTP (" + string(ex.Transport) + "): its bytes are not a request with an answer"
+	case ex.ChangedProtocol() == string(captures.WebSocket):
+		what = "is the handshake of a WebSocket: alone it would open one in which nothing is said"
+	default:
+		return nil
+	}
+	return fmt.Errorf("exchange %d %w, as it %s", ex.ID, ErrTransport, what)
+}
+
 // read reads the exchange, or the conversation in pieces that goes by it, and
 // the body of the request.
 func (r *Request) read(ctx context.Context, src captures.Source) error {
+	ex, err := src.Exchange(ctx, r.id)
+	if err == nil {
+		err = CheckTransport(ex)
+	}
+	if err != nil {
+		return err
+	}
 	if !r.Part {
 		c, err := conversation.Decode(ctx, src, r.id, decode.Options{})
 		if err != nil {
@@ -139,7 +169,6 @@ func (r *Request) read(ctx context.Context, src captures.Source) error {
 			return nil
 		}
 	}
-	var err error
 	if r.captured, err = decode.Decode(ctx, src, r.id, decode.Options{}); err != nil {
 		return err
 	}

@@ -13,15 +13,19 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A conversion makes an exchange of a flow.
+// A conversion makes an exchange of a flow, or two: a handshake and the WebSocket that it
+// opened.
 type conversion struct {
 	place string
 	rep   *transfer.Report
 
-	ex       captures.Exchange
-	chunks   []captures.Chunk
-	duration time.Duration
-	outcome  captures.Outcome
+	converted
+
+	// socket is what the request opened.
+	socket *converted
+
+	// id is the flow's, and handshake that of the flow that opened a WebSocket.
+	id, handshake string
 }
 
 // A node is a dictionary that is read by its members' names; the first one
@@ -152,14 +156,25 @@ func (c *conversion) convert(v any) error {
 	if err := c.version(flow); err != nil {
 		return err
 	}
-	if kind := flow.text("type"); kind != "http" {
-		return fmt.Errorf("a flow of type %q: only http is read", transfer.Clip(kind))
+	c.id, c.ex.Source = flow.text("id"), "import mitmproxy"
+	switch kind := flow.text("type"); kind {
+	case "http":
+		return c.http(flow)
+	case "tcp":
+		return c.connection(flow)
+	case "websocket":
+		return c.oldSocket(flow)
+	default:
+		return fmt.Errorf("a flow of type %q: only http, tcp and websocket are read", transfer.Clip(kind))
 	}
+}
+
+// http makes the exchange of a flow of type http, and that of its WebSocket.
+func (c *conversion) http(flow *node) error {
 	request := flow.dict("request")
 	if request == nil {
 		return errors.Join(flow.err, errors.New("no request"))
 	}
-	c.ex.Source = "import mitmproxy"
 	start, known := request.seconds("timestamp_start")
 	if !known {
 		c.rep.Problem(c.place, "request.timestamp_start: missing: 1970 is taken")
@@ -173,15 +188,10 @@ func (c *conversion) convert(v any) error {
 	}
 	c.connections(flow)
 	c.setOutcome(flow, response != nil, start)
-	if flow.members["websocket"] != nil {
-		c.rep.Problem(c.place, "websocket: its messages are left out")
+	if err := c.webSocket(flow, start); err != nil {
+		return err
 	}
-	for _, n := range []*node{flow, request, response} {
-		if n != nil && n.err != nil {
-			return n.err
-		}
-	}
-	return nil
+	return firstError(flow, request, response)
 }
 
 // version checks the format. Before version 4 it was a list, that of the

@@ -12,7 +12,15 @@
 //	request {timestamp_start, timestamp_end, http_version, method, scheme, authority, host, port, path, headers [[name, value]…], content, trailers}
 //	response {timestamp_start, timestamp_end, http_version, status_code, reason, headers, content, trailers} or null
 //
-// with times in seconds and content as it was on the wire.
+// with times in seconds and content as it was on the wire. The messages of a WebSocket are
+// in the flow of its handshake:
+//
+//	websocket {messages [[opcode, from_client, content, timestamp, dropped, injected]…], closed_by_client, close_code, close_reason, timestamp_end} or null
+//
+// Up to version 11 they are in a flow of type "websocket", whose metadata has the id of the
+// handshake's. A flow of type "tcp", in TLS or not, has
+//
+//	messages [[from_client, content, timestamp]…]
 //
 // Source: RESEARCH.md#mitmproxy-flows
 package flow
@@ -23,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"unwire/captures"
 	"unwire/captures/transfer"
@@ -38,13 +47,14 @@ const (
 // Import reads a flow file into a capture.
 //
 // Shape: a body is one chunk, at the time when its message was complete: the
-// format has no others. Messages of WebSockets, and flows of TCP, UDP and DNS,
-// are left out and reported.
+// format has no others. The messages of a WebSocket are an exchange of their own, and what
+// is told of its close frame is one of them. Flows of UDP and DNS are left out and reported.
 // Limits: 512 MiB a flow, one held at a time; its values a million and 64 deep.
 // Errors: where the file is broken, with its place; the flows before it are
 // recorded. A flow that is not as it should be is skipped and reported.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
-	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store) })
+	in := &importer{store: store, handshakes: make(map[string]int64)}
+	rep, err := read(ctx, r, in.record)
 	if err == nil {
 		err = store.Flush(ctx)
 	}
@@ -79,20 +89,57 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 			return rep, err
 		}
 		rep.Exchanges++
+		if c.socket != nil {
+			rep.Exchanges++
+		}
 	}
 }
 
-// record records the exchange.
-func (c *conversion) record(store captures.Target) error {
-	rec, err := store.Begin(c.ex)
+// maxHandshakes limits the flows that a later one may name as its handshake.
+const maxHandshakes = 1 << 16
+
+// An importer records exchanges.
+type importer struct {
+	store captures.Target
+
+	// handshakes are the exchanges that may have opened a WebSocket, by the ids of their
+	// flows.
+	handshakes map[string]int64
+}
+
+// record records the exchanges of a flow.
+func (in *importer) record(c *conversion) error {
+	id, err := in.recordOne(&c.converted, in.handshakes[c.handshake])
 	if err != nil {
 		return err
 	}
-	for _, chunk := range c.chunks {
-		rec.ChunkAt(chunk.Dir, chunk.T, chunk.Data)
+	if c.ex.Status == http.StatusSwitchingProtocols && c.id != "" && c.socket == nil && len(in.handshakes) < maxHandshakes {
+		in.handshakes[c.id] = id
 	}
-	rec.EndAt(c.duration, c.outcome, c.ex.Error)
-	return store.Err()
+	if c.socket != nil {
+		_, err = in.recordOne(c.socket, id)
+	}
+	return err
+}
+
+// recordOne records an exchange that another one opened, or that none did: 0.
+func (in *importer) recordOne(x *converted, openedBy int64) (id int64, err error) {
+	rec, err := in.store.Begin(x.ex)
+	if err != nil {
+		return 0, err
+	}
+	if openedBy != 0 {
+		rec.Relate(captures.HandshakeOf, openedBy)
+	}
+	for _, chunk := range x.chunks {
+		if x.ex.Transport == captures.WebSocket {
+			rec.MessageAt(chunk.Dir, chunk.T, chunk.Opcode, chunk.Data)
+		} else {
+			rec.ChunkAt(chunk.Dir, chunk.T, chunk.Data)
+		}
+	}
+	rec.EndAt(x.duration, x.outcome, x.ex.Error)
+	return rec.ID(), in.store.Err()
 }
 
 // Sniff reports whether a file that begins with head looks like flows: the

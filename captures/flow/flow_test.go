@@ -81,7 +81,6 @@ func TestVariants(t *testing.T) {
 		{name: "failed", flow: failed, outcome: captures.Failed, errText: "connection lost", duration: 2 * time.Second},
 		{name: "reset", flow: reset, outcome: captures.Reset, errText: "reset", duration: 2 * time.Second},
 		{name: "streamed", flow: edit("response", "content", nil), problem: "response.content: missing"},
-		{name: "websocket", flow: sample().with("websocket", dict{"messages": []any{}}), problem: "websocket: its messages are left out"},
 		{name: "no time", flow: edit("request", "timestamp_start", nil), problem: "timestamp_start: missing", duration: -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +116,12 @@ func TestSkipped(t *testing.T) {
 		{sample().with("version", []any{0, 18}), "older than 4"},
 		{dict{"a": 1}, "no version"},
 		{[]any{}, "not a dictionary"},
-		{sample().with("type", str("tcp")), `a flow of type "tcp"`},
+		{sample().with("type", str("udp")), `a flow of type "udp"`},
+		{sample().with("websocket", dict{"messages": []any{[]any{3, true, "x", started}}}), "websocket.messages[0] is no message"},
+		{sample().with("websocket", dict{"messages": []any{[]any{1, true, "x", "now"}}}), "websocket.messages[0] is no message"},
+		{dict{"version": 21, "type": str("tcp"), "messages": 5}, "messages is no list"},
+		{dict{"version": 21, "type": str("tcp"), "messages": []any{[]any{true, "x", started}}}, "server_conn.address is no address"},
+		{dict{"version": 9, "type": str("websocket"), "messages": []any{[]any{1, true, "x", started}}}, "server_conn.address is no address"},
 		{sample().with("request", nil), "no request"},
 		{sample().with("request", 5), "request is no dictionary"},
 		{edit("request", "method", 5), "request.method is no text"},

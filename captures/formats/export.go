@@ -40,6 +40,10 @@ type Exported struct {
 	// Omitted counts exchanges whose bodies are too large for the format.
 	Omitted int
 
+	// Connections without HTTP that the format has no place for, WebSockets without their
+	// handshakes, and exchanges whose program is known and not written.
+	NotHTTP, NoHandshake, Unnamed int
+
 	// LeftOut counts exchanges that have no packets, Reframed bodies that are sent in
 	// chunks for want of a true length.
 	LeftOut, Reframed int
@@ -98,7 +102,7 @@ func (e *Exporter) WriteFolder(ctx context.Context, dir string, src transfer.Sou
 
 func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, o ExportOptions) (Exported, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: o.Creator, Type: o.Type})
-	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted, LeftOut: done.LeftOut}, err
+	return Exported{Exchanges: done.Exchanges, Omitted: done.Omitted, NotHTTP: done.LeftOut}, err
 }
 
 func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ ExportOptions) (Exported, error) {
@@ -110,6 +114,7 @@ func exportPackets(ctx context.Context, w io.Writer, src transfer.Source, o Expo
 	done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: o.Name})
 	return Exported{
 		Exchanges: done.Exchanges, Connections: done.Connections, Packets: done.Packets, LeftOut: done.LeftOut, Reframed: done.Reframed,
+		NoHandshake: done.NoHandshake, Unnamed: done.Unnamed,
 	}, err
 }
 

@@ -67,7 +67,7 @@ func checkRoundTrip(t *testing.T, rt *rapid.T, e *formats.Exporter) {
 	if e.Name == "har" {
 		want = slices.DeleteFunc(want, func(w samples.Whole) bool { return w.Transport == captures.RawTCP || w.Transport == captures.RawTLS })
 	}
-	if done.Exchanges != len(want) || done.LeftOut != all-len(want) || int(imported.Exchanges()) != len(want) {
+	if done.Exchanges != len(want) || done.NotHTTP != all-len(want) || int(imported.Exchanges()) != len(want) {
 		rt.Errorf("%+v, imported %d of %d exchanges", done, imported.Exchanges(), all)
 	}
 	if d := cmp.Diff(samples.Renumbered(want), samples.Renumbered(samples.Read(t, to)), cmpopts.EquateEmpty()); d != "" {

@@ -71,6 +71,19 @@ type frameRow struct {
 	Codec    string `parquet:"codec,dict"`
 	Code     string `parquet:"code,dict"`
 	Outcome  string `parquet:"outcome,dict"`
+
+	// Transport is "http", "websocket", or "tls" and "tcp" of a connection without HTTP.
+	Transport string `parquet:"transport,dict"`
+
+	// Opcode is that of RFC 6455, of a WebSocket's message alone; Handshake is the exchange
+	// that opened it, if that is known.
+	Opcode    *int32 `parquet:"opcode,optional"`
+	Handshake *int64 `parquet:"handshake,optional"`
+
+	// The program that made the connection, if it is known.
+	PID     *int32 `parquet:"pid,optional"`
+	Process string `parquet:"process,dict"`
+	Client  string `parquet:"client,dict"`
 }
 
 // A fieldRow is a row of fields.parquet: one field of a frame's message, read as

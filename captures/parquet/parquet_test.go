@@ -186,3 +186,53 @@ func BenchmarkExport(b *testing.B) {
 	}
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
 }
+
+// TestConnections: the frames of a WebSocket and of a connection without HTTP say what
+// they are.
+func TestConnections(t *testing.T) {
+	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
+	begin := func(ex captures.Exchange) captures.Recording {
+		rec, err := from.Begin(ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	opened := begin(captures.Exchange{Method: "GET", URL: "https://h/", HTTP: "1.1", Status: 101})
+	opened.EndAt(1, captures.Complete, "")
+	socket := begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://h/", Process: captures.Process{PID: 7, Name: "node"}})
+	socket.Relate(captures.HandshakeOf, opened.ID())
+	socket.MessageAt(captures.Up, 1, captures.OpText|captures.OpFinal, []byte("hello"))
+	socket.EndAt(3, captures.Complete, "")
+	mail := begin(captures.Exchange{Transport: captures.RawTCP, URL: "tcp://h:25"})
+	mail.ChunkAt(captures.Down, 1e6, []byte("220 "))
+	mail.EndAt(4e6, captures.Complete, "")
+	if err := from.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var frames, fields bytes.Buffer
+	if _, err := Export(context.Background(), &frames, &fields, from, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Exchange  int64  `parquet:"exchange"`
+		Transport string `parquet:"transport"`
+		Opcode    *int32 `parquet:"opcode,optional"`
+		Handshake *int64 `parquet:"handshake,optional"`
+		PID       *int32 `parquet:"pid,optional"`
+		Process   string `parquet:"process"`
+		Data      []byte `parquet:"data"`
+	}
+	rows, err := pq.Read[row](bytes.NewReader(frames.Bytes()), int64(frames.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, handshake, pid := int32(1), int64(1), int32(7)
+	want := []row{
+		{Exchange: 2, Transport: "websocket", Opcode: &op, Handshake: &handshake, PID: &pid, Process: "node", Data: []byte("hello")},
+		{Exchange: 3, Transport: "tcp", Data: []byte("220 ")},
+	}
+	if d := cmp.Diff(want, rows); d != "" {
+		t.Error(d)
+	}
+}

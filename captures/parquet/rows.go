@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/field"
@@ -19,9 +20,15 @@ type exporter struct {
 	frames *table[frameRow]
 	fields *table[fieldRow]
 	done   Written
+
+	relations transfer.Relations
 }
 
 func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
+	var err error
+	if e.relations, err = transfer.LoadRelations(ctx, src); err != nil {
+		return err
+	}
 	for rec, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return err
@@ -31,7 +38,7 @@ func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 			return err
 		}
 		for i := range ex.Frames {
-			if err := e.addFrame(ex, &ex.Frames[i]); err != nil {
+			if err := e.addFrame(rec, ex, &ex.Frames[i]); err != nil {
 				return err
 			}
 		}
@@ -40,7 +47,7 @@ func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 	return nil
 }
 
-func (e *exporter) addFrame(ex *decode.Exchange, f *decode.Frame) error {
+func (e *exporter) addFrame(rec *captures.Exchange, ex *decode.Exchange, f *decode.Frame) error {
 	row := frameRow{
 		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
 		Flags: int32(f.Flags), Compressed: f.Compressed(), Encoding: f.Encoding, End: f.End != nil, Event: f.Event, Partial: f.Partial,
@@ -48,6 +55,7 @@ func (e *exporter) addFrame(ex *decode.Exchange, f *decode.Frame) error {
 		Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: int32(ex.Status), Protocol: string(ex.Protocol),
 		Service: ex.Service, RPC: ex.RPC, Codec: ex.Codec, Code: ex.Code, Outcome: string(ex.Outcome),
 	}
+	e.setConnection(&row, rec, f)
 	if f.Err != nil {
 		row.Error = f.Err.Error()
 	}
@@ -67,6 +75,25 @@ func (e *exporter) addFrame(ex *decode.Exchange, f *decode.Frame) error {
 	}
 	t := tree{e: e, of: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
 	return t.addFields(decode.View{Type: md}.Fields(f.Tree), "", -1)
+}
+
+// setConnection sets what is known of what carried a frame.
+func (e *exporter) setConnection(row *frameRow, ex *captures.Exchange, f *decode.Frame) {
+	if row.Transport = string(ex.Transport); ex.Transport == captures.HTTP {
+		row.Transport = "http"
+	}
+	if ex.Transport == captures.WebSocket {
+		op := int32(f.Opcode.Kind())
+		row.Opcode = &op
+		if by := e.relations.Handshake(ex.ID); by != 0 {
+			row.Handshake = &by
+		}
+	}
+	if ex.Process.PID > 0 {
+		pid := int32(min(ex.Process.PID, math.MaxInt32))
+		row.PID = &pid
+	}
+	row.Process, row.Client = ex.Process.Name, ex.Process.Client
 }
 
 // A tree numbers the fields of one frame.

@@ -38,7 +38,7 @@ func (t *exchangeWriter) begin(w *Written) error {
 	if err := t.measureBodies(); err != nil {
 		return err
 	}
-	if !t.conn.h2 {
+	if !t.conn.h2 && !t.conn.raw {
 		for dir := range t.framing {
 			t.framing[dir] = framingOf(t.ex, captures.Direction(dir), &w.Reframed)
 		}
@@ -79,8 +79,16 @@ func (t *exchangeWriter) measureBodies() error {
 	return nil
 }
 
+// tunnels reports whether what passes is no body: its directions end with the exchange.
+func (t *exchangeWriter) tunnels() bool {
+	return t.conn.raw || t.ex.Status == http.StatusSwitchingProtocols || t.ex.Method == http.MethodConnect
+}
+
 // endsUp reports whether the client's side is known to have ended.
 func (t *exchangeWriter) endsUp() bool {
+	if t.tunnels() {
+		return false
+	}
 	switch t.ex.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
 		return true
@@ -144,6 +152,9 @@ func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
 			return err
 		}
 	}
+	if len(c.Data) == 0 {
+		return nil
+	}
 	t.sent[c.Dir] += int64(len(c.Data))
 	last := t.sent[c.Dir] == t.total(c.Dir) && t.closesWith(c)
 	if err := t.conn.speaker.data(t, c.Dir, c.Data, last && len(t.trailers(c.Dir)) == 0); err != nil {
@@ -159,7 +170,7 @@ func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
 // is where it is known to have ended, the server's only if it came when the
 // exchange ended.
 func (t *exchangeWriter) closesWith(c captures.Chunk) bool {
-	if t.ex.Status == http.StatusSwitchingProtocols {
+	if t.tunnels() {
 		return false
 	}
 	if c.Dir == captures.Up {
@@ -203,7 +214,7 @@ func (t *exchangeWriter) finish() error {
 	switch t.ex.Outcome {
 	case captures.Complete:
 		for _, dir := range []captures.Direction{captures.Up, captures.Down} {
-			if !t.done[dir] && (dir == captures.Up && t.ex.Method != "" || dir == captures.Down && t.responded) {
+			if !t.done[dir] && (t.conn.raw || dir == captures.Up && t.ex.Method != "" || dir == captures.Down && t.responded) {
 				if err := t.end(dir); err != nil {
 					return err
 				}

@@ -34,6 +34,14 @@ type Written struct {
 	// or are tunnels.
 	LeftOut int
 
+	// NoHandshake counts WebSockets that are left out because the exchange that opened
+	// them is not in the capture.
+	NoHandshake int
+
+	// Unnamed counts exchanges of which the program that made the connection is known,
+	// which packets do not have.
+	Unnamed int
+
 	// Reframed counts HTTP/1 bodies that are chunked since their length differs from
 	// the one in their headers.
 	Reframed int
@@ -69,7 +77,11 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 	if err != nil {
 		return Written{}, fmt.Errorf("pcapng: %w", err)
 	}
-	e := &exporter{ctx: ctx, src: src, out: out, cert: cert}
+	joined, err := joinSockets(ctx, src)
+	if err != nil {
+		return Written{}, fmt.Errorf("pcapng: %w", err)
+	}
+	e := &exporter{ctx: ctx, src: joined, out: out, cert: cert}
 	err = e.run()
 	if flushed := out.flush(); err == nil {
 		err = flushed
@@ -80,7 +92,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 // An exporter is one export.
 type exporter struct {
 	ctx  context.Context
-	src  transfer.Source
+	src  *joinedSource
 	out  *writer
 	cert tls.Certificate
 	plan *plan
@@ -91,6 +103,7 @@ func (e *exporter) run() (err error) {
 	if e.plan, err = makePlan(e.ctx, e.src); err != nil {
 		return err
 	}
+	e.done.NoHandshake = e.plan.noHandshake
 	e.done.LeftOut, e.done.Connections = e.plan.leftOut, len(e.plan.conns)
 	var running schedule
 	defer func() {
@@ -144,6 +157,15 @@ func (e *exporter) beginExchange(it item) (*exchangeWriter, error) {
 	}
 	t := &exchangeWriter{ctx: e.ctx, src: e.src, ex: ex, conn: c, order: e.done.Exchanges, next: ex.Started}
 	e.done.Exchanges++
+	if joined := e.src.sockets[ex.ID]; joined != nil {
+		e.done.Exchanges++
+		if joined.Process != (captures.Process{}) {
+			e.done.Unnamed++
+		}
+	}
+	if ex.Process != (captures.Process{}) {
+		e.done.Unnamed++
+	}
 	if err := t.begin(&e.done); err != nil {
 		if t.stop != nil {
 			t.stop()
@@ -164,7 +186,11 @@ func (e *exporter) openConnection(c *connection, at time.Time) error {
 			return err
 		}
 	}
-	if !c.h2 {
+	switch {
+	case c.raw:
+		c.speaker = &rawSpeaker{l}
+		return nil
+	case !c.h2:
 		c.speaker = &http1{l}
 		return nil
 	}

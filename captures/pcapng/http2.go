@@ -43,7 +43,11 @@ func newHTTP2(l *link) (*http2Speaker, error) {
 	s.sides[captures.Up].out.WriteString(http2.ClientPreface)
 	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
 		f := s.sides[dir].framer
-		err := f.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: h2MaxFrame}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2MaxWindow})
+		settings := []http2.Setting{{ID: http2.SettingMaxFrameSize, Val: h2MaxFrame}, {ID: http2.SettingInitialWindowSize, Val: h2MaxWindow}}
+		if dir == captures.Down {
+			settings = append(settings, http2.Setting{ID: http2.SettingEnableConnectProtocol, Val: 1})
+		}
+		err := f.WriteSettings(settings...)
 		if err == nil {
 			err = f.WriteWindowUpdate(0, h2MaxWindow-65535)
 		}
@@ -72,6 +76,9 @@ func (s *http2Speaker) send(dir captures.Direction, err error) error {
 func (s *http2Speaker) request(t *exchangeWriter) error {
 	scheme, authority, path := splitURL(t.ex.URL)
 	pseudo := []hpack.HeaderField{{Name: ":method", Value: t.ex.Method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority}, {Name: ":path", Value: path}}
+	if isExtendedConnect(t.ex) {
+		pseudo = append(pseudo, hpack.HeaderField{Name: ":protocol", Value: t.ex.RequestHeaders.Get(":protocol")})
+	}
 	t.stream = s.stream()
 	end := t.ex.BytesUp == 0 && t.endsUp() && len(t.ex.RequestTrailers) == 0
 	t.done[captures.Up] = end
@@ -88,7 +95,7 @@ func (s *http2Speaker) response(t *exchangeWriter) error {
 	if t.stream == 0 { // its request was not captured
 		t.stream = s.stream()
 	}
-	end := t.ex.BytesDown == 0 && t.ex.Outcome == captures.Complete && len(t.ex.ResponseTrailers) == 0
+	end := t.ex.BytesDown == 0 && !t.tunnels() && t.ex.Outcome == captures.Complete && len(t.ex.ResponseTrailers) == 0
 	t.done[captures.Down] = end
 	return s.headers(captures.Down, t.stream, []hpack.HeaderField{{Name: ":status", Value: strconv.Itoa(t.ex.Status)}}, t.ex.ResponseHeaders, end)
 }

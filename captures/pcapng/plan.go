@@ -29,6 +29,8 @@ type plan struct {
 	conns   []*connection
 	leftOut int
 
+	noHandshake int
+
 	byKey map[string]*connection
 	used  map[[2]netip.AddrPort]bool
 	names map[string]netip.Addr // for servers whose addresses are not known
@@ -47,6 +49,7 @@ type connection struct {
 	version        uint16 // of TLS; 0 is cleartext
 	name, alpn     string
 	h2             bool
+	raw            bool // there is no HTTP on it
 
 	left    int  // exchanges that have not ended
 	open    bool // something on it has no end
@@ -74,7 +77,11 @@ func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pcapng: %w", err)
 		}
-		if ex.Outcome == captures.Failed || ex.Method == http.MethodConnect {
+		switch {
+		case ex.Transport == captures.WebSocket:
+			p.noHandshake++
+			continue
+		case ex.Outcome == captures.Failed, ex.Method == http.MethodConnect && !isExtendedConnect(ex), isRaw(ex) && ex.BytesUp+ex.BytesDown == 0:
 			p.leftOut++
 			continue
 		}
@@ -100,18 +107,21 @@ func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
 // lastOnConnection marks an exchange of the plan behind which its connection ends.
 const lastOnConnection = "last"
 
+// isRaw reports whether an exchange is a connection that has no HTTP in it.
+func isRaw(ex *captures.Exchange) bool { return ex.Transport != captures.HTTP }
+
 func isHTTP2(ex *captures.Exchange) bool {
 	return ex.HTTP == "2" || ex.HTTP == "3" || ex.HTTP == "" && ex.TLS.ALPN == "h2"
 }
 
 // connection finds the connection of an exchange, or makes one.
 func (p *plan) connection(ex *captures.Exchange) *connection {
-	c := &connection{h2: isHTTP2(ex), name: ex.TLS.ServerName, alpn: ex.TLS.ALPN}
+	c := &connection{h2: isHTTP2(ex) && !isRaw(ex), raw: isRaw(ex), name: ex.TLS.ServerName, alpn: ex.TLS.ALPN}
 	u, err := url.Parse(ex.URL)
 	if err != nil {
 		u = new(url.URL)
 	}
-	if ex.TLS.Version != "" || u.Scheme == "https" {
+	if ex.TLS.Version != "" || u.Scheme == "https" || u.Scheme == "tls" {
 		c.version = tls.VersionTLS13
 		if ex.TLS.Version == "1.2" {
 			c.version = tls.VersionTLS12
@@ -119,7 +129,7 @@ func (p *plan) connection(ex *captures.Exchange) *connection {
 	}
 	if c.h2 {
 		c.alpn = "h2"
-	} else if c.alpn != "" {
+	} else if c.alpn != "" && !c.raw {
 		c.alpn = "http/1.1"
 	}
 	if c.name == "" && net.ParseIP(u.Hostname()) == nil {
@@ -129,7 +139,7 @@ func (p *plan) connection(ex *captures.Exchange) *connection {
 	if ex.Server == "" {
 		key += "|" + u.Host
 	}
-	if ex.Method == "" {
+	if ex.Method == "" || c.raw {
 		key += fmt.Sprintf("|%d", ex.ID) // an answer without its request stands alone
 	}
 	if old := p.byKey[key]; old != nil && (old.h2 || !old.closed && old.until.Before(ex.Started)) {

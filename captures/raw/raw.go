@@ -10,6 +10,10 @@
 //	 "encoding":"","end":false,"event":"","len":12,"data_len":12,"method":"POST","url":"…","protocol":"connect-stream",
 //	 "service":"…","rpc":"…","codec":"proto","error":""}
 //
+// A file has a message of a WebSocket, and the line then "transport", "opcode" and
+// "handshake" as well. Of a connection without HTTP there is a file a direction with all
+// of its bytes, 0003-up.bin, whose line has "transport" and the "chunks" in which they came.
+//
 // Nothing is read in this format. Package formats alone calls this one.
 package raw
 
@@ -23,6 +27,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"unwire/captures"
 	"unwire/captures/transfer"
 	"unwire/decode"
 )
@@ -55,6 +60,22 @@ type line struct {
 	RPC        string          `json:"rpc"`
 	Codec      string          `json:"codec"`
 	Error      string          `json:"error"`
+
+	// Transport is that of an exchange that is not HTTP. The messages of a WebSocket have
+	// an opcode, and the handshake that opened it if that is known.
+	Transport captures.Transport `json:"transport,omitempty"`
+	Opcode    string             `json:"opcode,omitempty"`
+	Handshake int64              `json:"handshake,omitempty"`
+
+	// Chunks say when the bytes of a connection without HTTP passed: its file has all of
+	// a direction.
+	Chunks []chunk `json:"chunks,omitempty"`
+}
+
+// A chunk is a run of bytes that passed at once.
+type chunk struct {
+	TMs float64 `json:"t_ms"`
+	Len int     `json:"len"`
 }
 
 // Written says what an export wrote.
@@ -100,9 +121,19 @@ func createDir(dir string) error {
 func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
 	enc := json.NewEncoder(index)
 	enc.SetEscapeHTML(false)
+	relations, err := transfer.LoadRelations(ctx, src)
+	if err != nil {
+		return err
+	}
 	for rec, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return err
+		}
+		if rec.Transport != captures.HTTP && rec.Transport != captures.WebSocket {
+			if err := done.writeConnection(ctx, dir, enc, src, rec); err != nil {
+				return err
+			}
+			continue
 		}
 		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{NoTrees: true})
 		if err != nil {
@@ -110,6 +141,9 @@ func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writ
 		}
 		for i := range ex.Frames {
 			l := lineOf(ex, &ex.Frames[i])
+			if l.Transport = rec.Transport; rec.Transport == captures.WebSocket {
+				l.Opcode, l.Handshake = decode.OpcodeName(ex.Frames[i].Opcode), relations.Handshake(rec.ID)
+			}
 			if err := writeFile(filepath.Join(dir, l.File), ex.Frames[i].Data); err != nil {
 				return err
 			}
@@ -120,6 +154,51 @@ func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writ
 		}
 		done.Exchanges++
 	}
+	return nil
+}
+
+// writeConnection writes the bytes of a connection without HTTP, a file a direction.
+func (done *Written) writeConnection(ctx context.Context, dir string, enc *json.Encoder, src transfer.Source, ex *captures.Exchange) (err error) {
+	var files [2]*os.File
+	var lines [2]line
+	defer func() {
+		for _, f := range files {
+			if f != nil {
+				err = errors.Join(err, f.Close())
+			}
+		}
+	}()
+	for c, err := range src.Chunks(ctx, ex.ID, 0) {
+		if err != nil {
+			return err
+		}
+		l, ms := &lines[c.Dir], float64(c.T.Nanoseconds())/1e6
+		if files[c.Dir] == nil {
+			*l = line{
+				V: 1, File: fmt.Sprintf("%04d-%s.bin", ex.ID, c.Dir), Exchange: ex.ID, Dir: c.Dir.String(), TMs: ms,
+				URL: ex.URL, Protocol: decode.Protocol(ex.Transport), Transport: ex.Transport,
+			}
+			files[c.Dir], err = os.OpenFile(filepath.Join(dir, l.File), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return err
+			}
+		}
+		if _, err := files[c.Dir].Write(c.Data); err != nil {
+			return err
+		}
+		l.Len, l.DataLen = l.Len+len(c.Data), l.DataLen+len(c.Data)
+		l.Chunks = append(l.Chunks, chunk{ms, len(c.Data)})
+	}
+	for i, f := range files {
+		if f == nil {
+			continue
+		}
+		if err := enc.Encode(lines[i]); err != nil {
+			return err
+		}
+		done.Frames++
+	}
+	done.Exchanges++
 	return nil
 }
 

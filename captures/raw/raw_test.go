@@ -100,3 +100,53 @@ func BenchmarkExport(b *testing.B) {
 	}
 	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
 }
+
+// TestConnections: a message of a WebSocket is a file, and so are all bytes of a direction
+// of a connection without HTTP.
+func TestConnections(t *testing.T) {
+	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
+	begin := func(ex captures.Exchange) captures.Recording {
+		rec, err := from.Begin(ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	opened := begin(captures.Exchange{Method: "GET", URL: "https://h/", HTTP: "1.1", Status: 101})
+	opened.EndAt(1, captures.Complete, "")
+	socket := begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://h/"})
+	socket.Relate(captures.HandshakeOf, opened.ID())
+	socket.MessageAt(captures.Up, 1, captures.OpText, []byte("he"))
+	socket.MessageAt(captures.Up, 2, captures.OpContinuation|captures.OpFinal, []byte("llo"))
+	socket.EndAt(3, captures.Complete, "")
+	mail := begin(captures.Exchange{Transport: captures.RawTCP, URL: "tcp://h:25"})
+	mail.ChunkAt(captures.Down, 1e6, []byte("220 "))
+	mail.ChunkAt(captures.Up, 2e6, []byte("QUIT"))
+	mail.ChunkAt(captures.Down, 3e6, []byte("hi"))
+	mail.EndAt(4e6, captures.Complete, "")
+	if err := from.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	done, err := raw.Export(context.Background(), dir, from)
+	if err != nil || done.Exchanges != 3 || done.Frames != 3 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for name, want := range map[string]string{"0002-up-0000.bin": "hello", "0003-up.bin": "QUIT", "0003-down.bin": "220 hi"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(dir, "index.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"transport":"websocket","opcode":"text","handshake":1`,
+		`"file":"0003-down.bin","exchange":3,"dir":"down","seq":0,"t_ms":1,`, `"chunks":[{"t_ms":1,"len":4},{"t_ms":3,"len":2}]`,
+	} {
+		if !bytes.Contains(index, []byte(want)) {
+			t.Errorf("%s is not in %s", want, index)
+		}
+	}
+}

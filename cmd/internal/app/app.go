@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
+	"unwire/replay"
 	"unwire/replay/credential"
 )
 
@@ -103,6 +104,9 @@ func (a *App) Report(ctx context.Context, err error) int {
 		f = &failure{ExitInput, err, ""}
 		if errors.Is(err, credential.ErrCredentials) {
 			f.code = ExitCredentials
+		}
+		if errors.Is(err, replay.ErrTransport) {
+			f.code = ExitUsage
 		}
 		if !a.started {
 			f.code, f.hint = ExitUsage, "see 'unwire --help'"

@@ -8,6 +8,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode/text"
+	"unwire/replay"
 	"unwire/replay/credential"
 )
 
@@ -39,6 +40,8 @@ func hintFor(err error) string {
 		return "get a new one; with an API key, 'unwire replay --refresh' exchanges it for one"
 	case errors.Is(err, credential.ErrCredentials):
 		return "the capture holds placeholders: give the secret in the environment or with --credentials"
+	case errors.Is(err, replay.ErrTransport):
+		return "requests of HTTP can be sent again; 'unwire show' shows what else passed"
 	case errors.Is(err, fs.ErrNotExist):
 		if pe, ok := errors.AsType[*fs.PathError](err); ok && filepath.Ext(pe.Path) != ".uwc" {
 			return "check the name"

@@ -303,7 +303,7 @@ var foreign = map[string][]string{
 	"captures/pcap":   {"golang.org/x/crypto", "golang.org/x/net"},
 
 	"captures/pcap/packet": {"github.com/google/gopacket"},
-	"captures/pcapng":      {"github.com/google/gopacket", "golang.org/x/net"},
+	"captures/pcapng":      {"github.com/google/gopacket", "golang.org/x/net", "github.com/gobwas/ws", "github.com/klauspost/compress"},
 	"proto":                {},
 }
 

@@ -58,6 +58,12 @@ func FindMethods(ctx context.Context, src captures.Capture, s *schema.Schema, ex
 		if exchange != 0 && row.ID != exchange {
 			continue
 		}
+		if err := replay.CheckTransport(row); err != nil {
+			if exchange != 0 {
+				return nil, err
+			}
+			continue // it has no method
+		}
 		m.Exchanges++
 		if err := m.addExchange(ctx, src, s, row); err != nil {
 			return nil, err

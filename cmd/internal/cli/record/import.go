@@ -52,8 +52,9 @@ pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys o
 read off. What is not HTTP becomes an exchange tcp://HOST:PORT or tls://HOST:PORT.
 Connections are listed with what could not be decoded, and why. QUIC is counted.
 
-HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them):
-what could not be read, or was not in the file, is listed with its place.`,
+HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them), with
+the messages of WebSockets (in a HAR as Chrome writes them) and flows of TCP: what could
+not be read, or was not in the file, is listed with its place.`,
 		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
 		Args:    app.ExactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -43,7 +43,7 @@ func replayCommand(a *app.App) *cobra.Command {
 		Use:   "replay F.uwc ID",
 		Short: "Send a captured request again, with edits, and say what changed",
 		Long: `replay rebuilds a captured request, applies edits, and sends it over the transport
-it was captured on. A frame of a bidirectional stream waits for the server frames
+it was captured on; WebSockets and what is not HTTP are refused. A frame of a bidirectional stream waits for the server frames
 that it answered, and IDs that the server issued are replaced by the live ones.
 The verdict is same, differs, rejected (by the server), refused (by unwire: the
 request may not be sent to this host) or not_sent (there was no connection to the

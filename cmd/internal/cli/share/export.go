@@ -46,6 +46,10 @@ func exportCommand(a *app.App) *cobra.Command {
   pcapng   packets with the TLS secrets that open them, for Wireshark and tshark:
            made from the exchanges, not those that were on the wire
 
+WebSockets are in all of them. Connections without HTTP have no place in a HAR, a
+WebSocket without its handshake and the names of programs none in packets: what is
+left out is counted.
+
 What is written passes what 'unwire redact' does: secrets that were recorded (by
 --keep-secrets, or an older version) are replaced in headers, URLs and bodies,
 and so are the protobuf fields that are known to hold some, which recording does

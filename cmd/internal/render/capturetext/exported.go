@@ -27,5 +27,14 @@ func Exported(format, out string, e formats.Exported) string {
 	if e.Reframed > 0 {
 		text += fmt.Sprintf("; %d bodies are sent in chunks, as they have not the length that their headers say", e.Reframed)
 	}
+	if e.NotHTTP > 0 {
+		text += fmt.Sprintf("; %s left out, which have no HTTP in them and no place in a HAR: --format jsonl and pcapng have them", app.Counted(e.NotHTTP, "connection"))
+	}
+	if e.NoHandshake > 0 {
+		text += fmt.Sprintf("; %s left out without a handshake in the capture: --format jsonl has them", app.Counted(e.NoHandshake, "WebSocket"))
+	}
+	if e.Unnamed > 0 {
+		text += fmt.Sprintf("; packets do not say which program made a connection, which is known of %s", app.Counted(e.Unnamed, "exchange"))
+	}
 	return text
 }
