@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"unwire/captures/series/internal/ring"
 	"unwire/captures/store"
@@ -30,6 +31,22 @@ func (o *Options) beginRing() error {
 		}
 	}
 	return nil
+}
+
+// betweenLooks is how often Begin looks at the size of a ring at most.
+const betweenLooks = 10 * time.Millisecond
+
+// makeRoom removes the oldest files of a ring before more is written, where whoever does
+// so otherwise comes too late.
+func (s *Series) makeRoom() {
+	if s.o.MaxTotal == 0 {
+		return
+	}
+	last, now := s.looked.Load(), time.Now().UnixNano()
+	if now-last < int64(betweenLooks) || !s.looked.CompareAndSwap(last, now) {
+		return
+	}
+	ring.Trim(ringFiles{s}, s.o.MaxTotal-2*s.o.MaxTotal/ring.Parts, s.o.MaxTotal-2*s.o.MaxTotal/ring.Parts)
 }
 
 // ringFiles are the files of a Series that is a ring.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"unwire/captures"
@@ -57,6 +58,9 @@ type Series struct {
 	closed  map[string]bool // of files
 	failed  error           // why there is no next file
 
+	// looked is when Begin looked at the size of the ring, in nanoseconds since 1970.
+	looked atomic.Int64
+
 	// stopRing ends the removal of old files, which ringEnded waits for.
 	stop      sync.Once
 	rotated   chan struct{} // there is a new file
@@ -88,6 +92,7 @@ func Create(path string, o Options) (*Series, error) {
 // Begin is store.Store.Begin in the current file, or in the next where it is time
 // for that.
 func (s *Series) Begin(ex captures.Exchange) (captures.Recording, error) {
+	s.makeRoom()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil {

@@ -58,6 +58,9 @@ func keptDefinitions(ctx context.Context, captures []string) (*schema.Schema, er
 		}
 		s, err := c.KeptDefinitions(ctx)
 		c.Close()
+		if ctx.Err() != nil {
+			return nil, nil // who reads the capture next ends with the context
+		}
 		if err != nil {
 			return nil, Fail(ExitInput, fmt.Errorf("the definitions that %s keeps: %w", file, err),
 				"--proto names others; 'unwire use --remove "+file+"' removes them")
