@@ -46,7 +46,8 @@ func (s *Series) makeRoom() {
 	if now-last < int64(betweenLooks) || !s.looked.CompareAndSwap(last, now) {
 		return
 	}
-	ring.Trim(ringFiles{s}, s.o.MaxTotal-2*s.o.MaxTotal/ring.Parts, s.o.MaxTotal-2*s.o.MaxTotal/ring.Parts)
+	room := s.o.MaxTotal - 4*s.o.MaxTotal/ring.Parts
+	ring.Trim(ringFiles{s}, room, room)
 }
 
 // ringFiles are the files of a Series that is a ring.

@@ -170,7 +170,7 @@ func TestAmplifiedHeaders(t *testing.T) {
 				}
 			}
 			_ = cmd.Process.Signal(syscall.SIGTERM)
-			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+			if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != 130 {
 				t.Fatal(err)
 			}
 			info, err := os.Stat(file)

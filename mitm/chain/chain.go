@@ -212,7 +212,10 @@ func isLocal(ip netip.Addr) bool {
 func folder() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
-		dir = os.TempDir()
+		var err error
+		if dir, err = os.UserCacheDir(); err != nil {
+			dir = os.TempDir()
+		}
 	}
 	return filepath.Join(dir, "unwire-chain-"+strconv.Itoa(os.Getuid()))
 }
