@@ -36,7 +36,7 @@ type message struct {
 	EncodingX string `json:"_encoding,omitempty"`
 }
 
-// messagesOf puts the chunks of a WebSocket together. A mark says of each chunk how many
+// messagesOf puts the chunks of a WebSocket together. For each chunk, a mark says how many
 // bytes of which message it has.
 func messagesOf(started time.Time, chunks []captures.Chunk) ([]message, []mark) {
 	type whole struct {

@@ -114,7 +114,7 @@ func (r *Recording) Finish() error {
 }
 
 // Follow returns a reader of the file from its beginning, which may be used while packets
-// are added. At the end of what is there it returns io.EOF, and more after Wait.
+// are added. At the end of the file as it is now it returns io.EOF; after Wait there may be more.
 func (r *Recording) Follow() io.Reader { return io.NewSectionReader(r.file, 0, math.MaxInt64) }
 
 // Wait waits for packets, for d at most, and has those that were added by then written for

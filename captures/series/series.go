@@ -161,7 +161,7 @@ func (s *Series) rotate() error {
 	})
 	select {
 	case s.rotated <- struct{}{}:
-	default: // it is told already, or this is no ring
+	default: // a signal waits already, or this is no ring
 	}
 	if s.o.Rotated != nil {
 		s.o.Rotated(path)

@@ -25,12 +25,16 @@ type rowCache[K comparable] struct {
 	known     map[K]int64
 }
 
-// put returns the id of the row with a key, which it adds if there is none.
-func (r *rowCache[K]) put(tx *sql.Tx, key K, found, added []any) (id int64, err error) {
+// put returns the id of the row with a key. Found are the arguments of the statement that
+// looks for it, and added returns those of the one that adds it if there is none.
+func (r *rowCache[K]) put(tx *sql.Tx, key K, found []any, added func() []any) (id int64, err error) {
+	if id, ok := r.known[key]; ok {
+		return id, nil
+	}
 	err = tx.Stmt(r.find).QueryRow(found...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		var res sql.Result
-		if res, err = tx.Stmt(r.add).Exec(added...); err == nil {
+		if res, err = tx.Stmt(r.add).Exec(added()...); err == nil {
 			id, err = res.LastInsertId()
 		}
 	}
@@ -58,12 +62,11 @@ type storedSection struct {
 	id     int64
 }
 
-// section stores a section of headers, and returns its id; 0 for an empty one.
-func (t *statements) section(tx *sql.Tx, h captures.Headers) (id int64, err error) {
+// store stores a section of headers, and returns its id; 0 for an empty one.
+func (c *sectionCache) store(tx *sql.Tx, h captures.Headers) (id int64, err error) {
 	if len(h) == 0 {
 		return 0, nil
 	}
-	c := &t.sections
 	if c.recent == nil || len(c.recent) >= maxCachedRows {
 		c.recent, c.seed = make(map[uint64]storedSection), maphash.MakeSeed()
 	}
@@ -83,11 +86,8 @@ func (t *statements) section(tx *sql.Tx, h captures.Headers) (id int64, err erro
 	}
 	text := fields.Text(h)
 	hash := sha256.Sum256([]byte(text))
-	id, known := c.known[hash]
-	if !known {
-		if id, err = c.put(tx, hash, []any{hash[:]}, []any{hash[:], text}); err != nil {
-			return 0, err
-		}
+	if id, err = c.put(tx, hash, []any{hash[:]}, func() []any { return []any{hash[:], text} }); err != nil {
+		return 0, err
 	}
 	if size <= maxCachedText {
 		c.recent[key] = storedSection{h, id}
@@ -95,14 +95,16 @@ func (t *statements) section(tx *sql.Tx, h captures.Headers) (id int64, err erro
 	return id, nil
 }
 
-// process stores a process, and returns its id; 0 if nothing is known of it.
-func (t *statements) process(tx *sql.Tx, p captures.Process) (id int64, err error) {
+// A processCache finds processes that were stored.
+type processCache struct {
+	rowCache[captures.Process]
+}
+
+// store stores a process, and returns its id; 0 if nothing is known of it.
+func (c *processCache) store(tx *sql.Tx, p captures.Process) (id int64, err error) {
 	if p == (captures.Process{}) {
 		return 0, nil
 	}
-	if id, ok := t.processes.known[p]; ok {
-		return id, nil
-	}
 	row := []any{p.PID, p.Name, p.Client, p.Version}
-	return t.processes.put(tx, p, row, row)
+	return c.put(tx, p, row, func() []any { return row })
 }

@@ -41,7 +41,8 @@ const (
 	minPacked = 1 << 10
 )
 
-// segments writes chunks: small ones in segments, large ones by their hash.
+// segments writes chunks: small ones share a segment, a large one has its own, which
+// refers to the table blobs if its data comes again.
 type segments struct {
 	insert                    *bulkInsert
 	extend, findInline, refer *sql.Stmt

@@ -76,7 +76,7 @@ type statements struct {
 	begin, events  *bulkInsert
 	segments       segments
 	sections       sectionCache
-	processes      rowCache[captures.Process]
+	processes      processCache
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -480,13 +480,13 @@ func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
 	}
 	row := append(make([]any, 0, exchangeWidth), e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status)
 	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
-		id, err := w.stmts.section(tx, h)
+		id, err := w.stmts.sections.store(tx, h)
 		if err != nil {
 			return nil, err
 		}
 		row = append(row, id)
 	}
-	process, err := w.stmts.process(tx, e.Process)
+	process, err := w.stmts.processes.store(tx, e.Process)
 	return append(row,
 		started, int64(e.Duration), e.Client, e.Server, process, w.tlsText,
 		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err

@@ -414,7 +414,7 @@ func (r *reader) record(p []byte, last bool) {
 	r.at.message(r.tap.rec, r.dir, op, p)
 }
 
-// end records what is left of a message that was cut off.
+// end records the rest of a message that was cut off.
 func (r *reader) end() {
 	if r.ended {
 		return
