@@ -8,37 +8,13 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store/internal/fields"
+	"unwire/captures/store/internal/rows"
 )
 
-// insertExchange inserts the columns that writer.exchangeRow returns.
-const (
-	exchangeWidth  = 21
-	insertExchange = `INSERT INTO exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
-	response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
-	outcome, error, bytes_up, bytes_down, source) VALUES `
-)
-
-// updateExchange leaves what is fixed when an exchange begins.
-const updateExchange = `UPDATE exchanges SET
-	url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
-	duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
-	WHERE id=?1`
-
-// httpProtocol is how the file spells captures.HTTP.
-const httpProtocol = "http"
-
-// protocolOf is what the file has for a transport.
-func protocolOf(t captures.Transport) string {
-	if t == captures.HTTP {
-		return httpProtocol
-	}
-	return string(t)
-}
-
-// transport reverses protocolOf.
+// transport reads a protocol.
 func (c *rowValues) transport() captures.Transport {
 	t := c.text()
-	if t == httpProtocol {
+	if t == rows.HTTP {
 		return captures.HTTP
 	}
 	return captures.Transport(t)

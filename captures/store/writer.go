@@ -3,17 +3,15 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"os"
 	"sync"
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/rows"
 )
 
 const (
@@ -52,11 +50,9 @@ type writer struct {
 	db           *sql.DB
 	limit        int64 // bytes
 	beforeCommit func()
-	stmts        statements
+	rows         *rows.Writer
 	n            int64         // last number drawn, see formatOne
 	lastID       int64         // last exchange when the file was opened
-	tls          captures.TLS  // that was written last, and
-	tlsText      string        // as JSON
 	wake         chan struct{} // capacity 1: something changed for the goroutine
 	stopped      chan struct{}
 
@@ -68,15 +64,6 @@ type writer struct {
 	waiting bool      // somebody waits for the queue: do not linger
 	closing bool
 	err     error
-}
-
-// statements are prepared once; a transaction borrows them.
-type statements struct {
-	update, relate *sql.Stmt
-	begin, events  *bulkInsert
-	segments       segments
-	sections       sectionCache
-	processes      processCache
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -100,51 +87,11 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 	if last := max(w.n, w.lastID); last > math.MaxInt64/2 {
 		return nil, captures.Damaged("the number %d leaves none for what is added", last)
 	}
-	if err := w.stmts.prepare(db); err != nil {
+	if w.rows, err = rows.NewWriter(db); err != nil {
 		return nil, err
 	}
 	go w.loop()
 	return w, nil
-}
-
-// prepare prepares all statements.
-func (t *statements) prepare(db *sql.DB) (err error) {
-	for _, s := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&t.update, updateExchange},
-		{&t.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
-		{&t.segments.extend, extendSegment},
-		{&t.segments.findInline, findInline},
-		{&t.segments.refer, refer},
-		{&t.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
-		{&t.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
-		{&t.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
-		{&t.sections.add, `INSERT INTO headers (sha256, fields) VALUES (?, ?)`},
-		{&t.processes.find, `SELECT id FROM processes WHERE pid = ? AND name = ? AND client = ? AND client_version = ?`},
-		{&t.processes.add, `INSERT INTO processes (pid, name, client, client_version) VALUES (?, ?, ?, ?)`},
-	} {
-		if *s.stmt, err = db.Prepare(s.text); err != nil {
-			return err
-		}
-	}
-	for _, b := range []struct {
-		bulk    **bulkInsert
-		text    string
-		columns int
-	}{
-		{&t.begin, insertExchange, exchangeWidth},
-		{&t.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
-		{&t.segments.insert, insertSegment, segmentWidth},
-	} {
-		if *b.bulk, err = prepareBulk(db, b.text, b.columns); err != nil {
-			return err
-		}
-	}
-	t.segments.firsts, t.segments.shared, t.segments.seed = make(map[uint64]int64), make(map[uint64]sharedPayload), maphash.MakeSeed()
-	t.segments.blobs.pack, err = payload.NewPacker()
-	return err
 }
 
 // put queues o; it blocks while the queue is full, by bytes or by age, but not
@@ -355,23 +302,23 @@ func (w *writer) commit(batch []op) error {
 	for _, o := range batch {
 		switch {
 		case o.run != nil:
-			if err = w.flushRows(tx); err == nil {
+			if err = w.rows.Flush(tx); err == nil {
 				err = w.attempt(tx, o, failed)
 			}
 		case o.ex != nil:
 			err = w.writeExchange(tx, o, last[o.ex.ID])
 		case o.rel != nil:
 			w.n++
-			_, err = tx.Stmt(w.stmts.relate).Exec(w.n, o.rel.Exchange, string(o.rel.Kind), []byte(o.rel.Capture), o.rel.Target)
+			err = w.rows.Relation(tx, w.n, o.rel)
 		default:
 			w.n++
-			err = w.stmts.segments.add(tx, w.n, o.chunk, o.isMsg)
+			err = w.rows.Chunk(tx, w.n, o.chunk, o.isMsg)
 		}
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 	}
-	if err := w.flushRows(tx); err != nil {
+	if err := w.rows.Flush(tx); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {
@@ -398,19 +345,6 @@ func (w *writer) attempt(tx *sql.Tx, o op, failed map[chan<- error]error) error 
 	}
 	_, err := tx.Exec("RELEASE attempt")
 	return err
-}
-
-// flushRows writes the rows that were gathered.
-func (w *writer) flushRows(tx *sql.Tx) error {
-	if err := w.stmts.segments.flush(tx); err != nil {
-		return err
-	}
-	for _, b := range []*bulkInsert{w.stmts.begin, w.stmts.events} {
-		if err := b.flush(tx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A lastState is the last state of an exchange in a batch. Nobody sees a transaction by
@@ -444,50 +378,9 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last *lastState) error {
 	w.n++
 	if !last.written {
 		last.written = true
-		row, err := w.exchangeRow(tx, last.ex)
-		if err != nil {
-			return err
-		}
-		if o.kind == captures.Began {
-			err = w.stmts.begin.addRow(tx, row...)
-		} else {
-			_, err = tx.Stmt(w.stmts.update).Exec(row...)
-		}
-		if err != nil {
+		if err := w.rows.Exchange(tx, last.ex, o.kind == captures.Began); err != nil {
 			return err
 		}
 	}
-	if o.kind == captures.Ended {
-		if err := w.stmts.segments.end(tx, o.ex.ID); err != nil {
-			return err
-		}
-	}
-	return w.stmts.events.addRow(tx, w.n, o.ex.ID, int64(o.kind))
-}
-
-// exchangeRow returns the values of insertExchange.
-func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
-	if w.tlsText == "" || w.tls != e.TLS {
-		text, err := json.Marshal(e.TLS)
-		if err != nil {
-			return nil, err
-		}
-		w.tls, w.tlsText = e.TLS, string(text)
-	}
-	var started int64
-	if !e.Started.IsZero() {
-		started = e.Started.UnixNano()
-	}
-	row := append(make([]any, 0, exchangeWidth), e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status)
-	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
-		id, err := w.stmts.sections.store(tx, h)
-		if err != nil {
-			return nil, err
-		}
-		row = append(row, id)
-	}
-	process, err := w.stmts.processes.store(tx, e.Process)
-	return append(row,
-		started, int64(e.Duration), e.Client, e.Server, process, w.tlsText,
-		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err
+	return w.rows.Event(tx, w.n, o.ex.ID, o.kind)
 }

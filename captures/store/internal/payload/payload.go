@@ -18,6 +18,9 @@ const MaxSize = 64 << 20
 const (
 	Raw       = 0
 	zstdCodec = 1
+
+	// InBlob is that of a segment whose data is a payload of the table blobs.
+	InBlob = 2
 )
 
 // A Packer compresses payloads. It is for one goroutine.

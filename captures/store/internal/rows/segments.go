@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"bytes"
@@ -107,7 +107,7 @@ func (s *segments) addLarge(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bo
 	var b segment.Builder
 	b.AddEntry(n, c, hasOpcode)
 	sum := maphash.Bytes(s.seed, c.Data)
-	codec, id, data := int64(inBlob), any(nil), any(nil)
+	codec, id, data := int64(payload.InBlob), any(nil), any(nil)
 	if again, ok := s.shared[sum]; ok && bytes.Equal(again.data, c.Data) {
 		id = again.id
 	} else if first, ok := s.firsts[sum]; ok {
