@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
-	"unwire/captures/need"
 	"unwire/captures"
+	"unwire/captures/need"
 	"unwire/captures/store"
 	"unwire/mitm"
 	"unwire/mitm/ca"
