@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"slices"
+	"strconv"
 
 	"unwire/captures"
 	"unwire/captures/store/internal/fields"
@@ -16,6 +17,10 @@ import (
 const (
 	maxCachedRows = 1024
 	maxCachedText = 16 << 10
+
+	// maxSection is how many bytes a section has that stands in its row: with HPACK, a few
+	// bytes on the wire can stand for many, which mostly compress.
+	maxSection = 4 << 10
 )
 
 // A rowCache adds rows that are stored once to a table, and remembers the last ones. Its
@@ -52,6 +57,7 @@ func (r *rowCache[K]) put(tx *sql.Tx, key K, found []any, added func() []any) (i
 type sectionCache struct {
 	rowCache[[sha256.Size]byte]
 
+	blobs  *blobs // of large ones
 	recent map[uint64]storedSection
 	seed   maphash.Seed
 }
@@ -86,6 +92,11 @@ func (c *sectionCache) store(tx *sql.Tx, h captures.Headers) (id int64, err erro
 	}
 	text := fields.Text(h)
 	hash := sha256.Sum256([]byte(text))
+	if len(text) > maxSection {
+		if text, err = c.asPayload(tx, hash, text); err != nil {
+			return 0, err
+		}
+	}
 	if id, err = c.put(tx, hash, []any{hash[:]}, func() []any { return []any{hash[:], text} }); err != nil {
 		return 0, err
 	}
@@ -93,6 +104,16 @@ func (c *sectionCache) store(tx *sql.Tx, h captures.Headers) (id int64, err erro
 		c.recent[key] = storedSection{h, id}
 	}
 	return id, nil
+}
+
+// asPayload stores a section as a payload, unless it has a row, and returns what its row has:
+// the payload's id.
+func (c *sectionCache) asPayload(tx *sql.Tx, hash [sha256.Size]byte, text string) (string, error) {
+	if _, ok := c.known[hash]; ok {
+		return "", nil
+	}
+	id, err := c.blobs.put(tx, []byte(text))
+	return strconv.FormatInt(id, 10), err
 }
 
 // A processCache finds processes that were stored.

@@ -89,6 +89,7 @@ func NewWriter(db *sql.DB) (w *Writer, err error) {
 		}
 	}
 	w.segments.firsts, w.segments.shared, w.segments.seed = make(map[uint64]int64), make(map[uint64]sharedPayload), maphash.MakeSeed()
+	w.sections.blobs = &w.segments.blobs
 	w.segments.blobs.pack, err = payload.NewPacker()
 	return w, err
 }
