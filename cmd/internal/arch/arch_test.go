@@ -104,8 +104,8 @@ var table = map[string]row{
 	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca"}, why: "a browser is told the proxy's address and its CA; tests record one"},
 	"mitm/quic":    {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
-		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
-		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",
+		imports: []string{"mitm/process", "mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
+		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; a namespace hands out its sockets; tests start a proxy",
 	},
 	"decode/envelope":          {why: "framing is a format, not a policy"},
 	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
