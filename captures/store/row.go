@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store/internal/fields"
+	"unwire/captures/store/internal/payload"
 	"unwire/captures/store/internal/rows"
 )
 
@@ -36,6 +37,9 @@ type rowValues struct {
 	values []any
 	next   int
 	err    error
+
+	// inflated is how many bytes its sections of headers have that are stored as payloads.
+	inflated int64
 }
 
 func (c *rowValues) nextValue() any {
@@ -44,8 +48,9 @@ func (c *rowValues) nextValue() any {
 	return v
 }
 
-// bytesOf is how many bytes the row's texts and blobs have.
+// bytesOf is how many bytes the row's texts and blobs have, with what was inflated of them.
 func (c *rowValues) bytesOf() (n int64) {
+	n = c.inflated
 	for _, v := range c.values {
 		switch v := v.(type) {
 		case string:
@@ -109,8 +114,24 @@ func (c *rowValues) bytes() []byte {
 	return b
 }
 
-func (c *rowValues) headers() captures.Headers {
-	h, err := fields.Parse(c.text())
+// headers reads the columns of section.
+func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
+	text := c.text()
+	if text == "" || text[0] == '[' || c.err != nil {
+		c.next += 4
+	} else {
+		if size, ok := c.values[c.next+1].(int64); ok && size > maxHeadValue {
+			c.err = captures.Damaged("column %d: a section of headers declares %d bytes", c.next, size)
+			return nil
+		}
+		data := c.payload(u)
+		c.inflated += int64(len(data))
+		text = string(data)
+	}
+	if c.err != nil {
+		return nil
+	}
+	h, err := fields.Parse(text)
 	if err != nil && c.err == nil {
 		c.err = captures.Damaged("column %d: %v", c.next, err)
 	}
@@ -118,11 +139,11 @@ func (c *rowValues) headers() captures.Headers {
 }
 
 // exchange reads the values of Store.exchangeColumns.
-func (c *rowValues) exchange() *captures.Exchange {
+func (c *rowValues) exchange(u *payload.Unpacker) *captures.Exchange {
 	e := &captures.Exchange{
 		ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
-		RequestHeaders: c.headers(), RequestTrailers: c.headers(),
-		ResponseHeaders: c.headers(), ResponseTrailers: c.headers(),
+		RequestHeaders: c.headers(u), RequestTrailers: c.headers(u),
+		ResponseHeaders: c.headers(u), ResponseTrailers: c.headers(u),
 	}
 	if ns := c.int(); ns != 0 {
 		e.Started = time.Unix(0, ns).UTC()

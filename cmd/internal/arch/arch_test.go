@@ -57,6 +57,7 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/store/internal/schema"},
 		why:     "a file is opened with the checks of its format, and errors are those of captures",
 	},
+	"captures/store/internal/engine":   {tests: []string{"captures/internal/require"}, why: "what SQLite is told has no part in what is recorded"},
 	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
 	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
 	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
@@ -300,7 +301,7 @@ var samples = []string{"captures/internal/samples"}
 var foreign = map[string][]string{
 	"captures":        {},
 	"captures/redact": {"github.com/klauspost/compress", "github.com/andybalholm/brotli"},
-	"captures/store":  {"modernc.org/sqlite", "github.com/klauspost/compress", "golang.org/x/sys"},
+	"captures/store":  {"modernc.org/sqlite", "modernc.org/libc", "github.com/klauspost/compress", "golang.org/x/sys"},
 	"captures/pcap":   {"golang.org/x/crypto", "golang.org/x/net"},
 
 	"captures/pcap/packet": {"github.com/google/gopacket"},

@@ -3,31 +3,29 @@
 // committed when.
 //
 // A Writer puts small chunks together to segments, and stores sections of headers,
-// processes and payloads that repeat once. It gathers rows: Flush writes them.
+// processes and payloads that repeat once. It keeps what may still grow: Flush writes it.
 package rows
 
 import (
-	"database/sql"
 	"encoding/json"
-	"hash/maphash"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/engine"
 	"unwire/captures/store/internal/payload"
 )
 
-// insertExchange inserts the columns that Writer.exchangeRow returns.
 const (
-	exchangeWidth  = 21
 	insertExchange = `INSERT INTO exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
-	response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
-	outcome, error, bytes_up, bytes_down, source) VALUES `
-)
+		response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
+		outcome, error, bytes_up, bytes_down, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-// updateExchange leaves what is fixed when an exchange begins.
-const updateExchange = `UPDATE exchanges SET
-	url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
-	duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
-	WHERE id=?1`
+	// updateExchange has the parameters of insertExchange, and leaves what is fixed when an
+	// exchange begins.
+	updateExchange = `UPDATE exchanges SET
+		url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
+		duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
+		WHERE id=?1`
+)
 
 // HTTP is how the file spells captures.HTTP.
 const HTTP = "http"
@@ -40,27 +38,30 @@ func protocolOf(t captures.Transport) string {
 	return string(t)
 }
 
-// A Writer has statements that are prepared once; a transaction borrows them.
+// A Writer writes rows in the transaction that its connection has begun.
 type Writer struct {
-	update, relate *sql.Stmt
-	begin, events  *bulkInsert
-	segments       segments
-	sections       sectionCache
-	processes      processCache
+	begin, update, event, relate *engine.Stmt
+
+	segments  segments
+	sections  sectionCache
+	processes processCache
 
 	tls     captures.TLS // that was written last, and
 	tlsText string       // as JSON
 }
 
-// NewWriter returns a Writer of the rows of db.
-func NewWriter(db *sql.DB) (w *Writer, err error) {
-	w = new(Writer)
+// NewWriter returns a Writer that uses a connection.
+func NewWriter(c *engine.Conn) (w *Writer, err error) {
+	w = &Writer{segments: newSegments()}
 	for _, s := range []struct {
-		stmt **sql.Stmt
+		stmt **engine.Stmt
 		text string
 	}{
+		{&w.begin, insertExchange},
 		{&w.update, updateExchange},
+		{&w.event, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`},
 		{&w.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
+		{&w.segments.insert, insertSegment},
 		{&w.segments.extend, extendSegment},
 		{&w.segments.findInline, findInline},
 		{&w.segments.refer, refer},
@@ -71,81 +72,54 @@ func NewWriter(db *sql.DB) (w *Writer, err error) {
 		{&w.processes.find, `SELECT id FROM processes WHERE pid = ? AND name = ? AND client = ? AND client_version = ?`},
 		{&w.processes.add, `INSERT INTO processes (pid, name, client, client_version) VALUES (?, ?, ?, ?)`},
 	} {
-		if *s.stmt, err = db.Prepare(s.text); err != nil {
+		if *s.stmt, err = c.Prepare(s.text); err != nil {
 			return nil, err
 		}
 	}
-	for _, b := range []struct {
-		bulk    **bulkInsert
-		text    string
-		columns int
-	}{
-		{&w.begin, insertExchange, exchangeWidth},
-		{&w.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
-		{&w.segments.insert, insertSegment, segmentWidth},
-	} {
-		if *b.bulk, err = prepareBulk(db, b.text, b.columns); err != nil {
-			return nil, err
-		}
-	}
-	w.segments.firsts, w.segments.shared, w.segments.seed = make(map[uint64]int64), make(map[uint64]sharedPayload), maphash.MakeSeed()
+	w.segments.blobs.conn, w.sections.conn, w.processes.conn = c, c, c
+	w.sections.blobs = &w.segments.blobs
 	w.segments.blobs.pack, err = payload.NewPacker()
 	return w, err
 }
 
-// Chunk adds a chunk with its number, which has an opcode if it is of a WebSocket.
-func (w *Writer) Chunk(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) error {
-	return w.segments.add(tx, n, c, hasOpcode)
+// Chunk adds a chunk with its number, which has an opcode if it is of a WebSocket. Its data
+// is not used after Flush.
+func (w *Writer) Chunk(n int64, c *captures.Chunk, hasOpcode bool) error {
+	return w.segments.add(n, c, hasOpcode)
 }
 
 // Relation adds a relation with its number.
-func (w *Writer) Relation(tx *sql.Tx, n int64, r *captures.Relation) error {
-	_, err := tx.Stmt(w.relate).Exec(n, r.Exchange, string(r.Kind), []byte(r.Capture), r.Target)
-	return err
+func (w *Writer) Relation(n int64, r *captures.Relation) error {
+	w.relate.Int(n)
+	w.relate.Int(r.Exchange)
+	w.relate.Text(string(r.Kind))
+	w.relate.Blob([]byte(r.Capture))
+	w.relate.Int(r.Target)
+	return w.relate.Run()
 }
 
 // Event adds what happened to an exchange under a number.
-func (w *Writer) Event(tx *sql.Tx, n, exchange int64, kind captures.EventKind) error {
+func (w *Writer) Event(n, exchange int64, kind captures.EventKind) error {
 	if kind == captures.Ended {
-		if err := w.segments.end(tx, exchange); err != nil {
+		if err := w.segments.end(exchange); err != nil {
 			return err
 		}
 	}
-	return w.events.addRow(tx, n, exchange, int64(kind))
+	w.event.Int(n)
+	w.event.Int(exchange)
+	w.event.Int(int64(kind))
+	return w.event.Run()
 }
 
-// Flush writes the rows that were gathered.
-func (w *Writer) Flush(tx *sql.Tx) error {
-	if err := w.segments.flush(tx); err != nil {
-		return err
-	}
-	for _, b := range []*bulkInsert{w.begin, w.events} {
-		if err := b.flush(tx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Flush writes what was kept.
+func (w *Writer) Flush() error { return w.segments.flush() }
 
 // Exchange writes the state of an exchange, which has no row if it is new.
-func (w *Writer) Exchange(tx *sql.Tx, e *captures.Exchange, isNew bool) error {
-	row, err := w.exchangeRow(tx, e)
-	if err != nil {
-		return err
-	}
-	if isNew {
-		return w.begin.addRow(tx, row...)
-	}
-	_, err = tx.Stmt(w.update).Exec(row...)
-	return err
-}
-
-// exchangeRow returns the values of insertExchange.
-func (w *Writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
+func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	if w.tlsText == "" || w.tls != e.TLS {
 		text, err := json.Marshal(e.TLS)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w.tls, w.tlsText = e.TLS, string(text)
 	}
@@ -153,16 +127,42 @@ func (w *Writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
 	if !e.Started.IsZero() {
 		started = e.Started.UnixNano()
 	}
-	row := append(make([]any, 0, exchangeWidth), e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status)
-	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
-		id, err := w.sections.store(tx, h)
+	var sections [4]int64
+	for i, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
+		id, err := w.sections.store(h)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		row = append(row, id)
+		sections[i] = id
 	}
-	process, err := w.processes.store(tx, e.Process)
-	return append(row,
-		started, int64(e.Duration), e.Client, e.Server, process, w.tlsText,
-		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err
+	process, err := w.processes.store(e.Process)
+	if err != nil {
+		return err
+	}
+
+	s := w.update
+	if isNew {
+		s = w.begin
+	}
+	s.Int(e.ID)
+	s.Text(protocolOf(e.Transport))
+	s.Text(e.Method)
+	s.Text(e.URL)
+	s.Text(e.HTTP)
+	s.Int(int64(e.Status))
+	for _, id := range sections {
+		s.Int(id)
+	}
+	s.Int(started)
+	s.Int(int64(e.Duration))
+	s.Text(e.Client)
+	s.Text(e.Server)
+	s.Int(process)
+	s.Text(w.tlsText)
+	s.Text(string(e.Outcome))
+	s.Text(e.Error)
+	s.Int(e.BytesUp)
+	s.Int(e.BytesDown)
+	s.Text(e.Source)
+	return s.Run()
 }
