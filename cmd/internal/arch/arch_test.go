@@ -60,7 +60,7 @@ var table = map[string]row{
 	"captures/store/internal/engine":   {tests: []string{"captures/internal/require"}, why: "what SQLite is told has no part in what is recorded"},
 	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
 	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
-	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
+	"captures/store/internal/payload":  {imports: []string{"captures"}, tests: []string{"captures/internal/require"}, why: "what does not inflate is damage"},
 	"captures/store/internal/rows":     {imports: []string{"captures", "captures/store/internal/"}, why: "rows of the record model are made of its parts"},
 	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
 	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
