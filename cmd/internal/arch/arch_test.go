@@ -152,8 +152,10 @@ var table = map[string]row{
 		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
 		why: "definitions are loaded from every source that package extract reads",
 	},
+	"schema/infer/sources":   {why: "a set of hashes, of whatever inputs"},
+	"schema/infer/jsonshape": {imports: []string{"decode/jsontree"}, why: "evidence of messages in JSON is a leaf, so that it merges and is kept with the other evidence"},
 	"schema/infer": {
-		imports: []string{"captures/profile", "schema", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"captures/profile", "schema", "schema/infer/jsonshape", "schema/infer/sources", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
 	"schema/infer/agreement": {
@@ -161,7 +163,7 @@ var table = map[string]row{
 		why: "compares what was inferred with a reference, and inference does without it",
 	},
 	"schema/infer/messages": {
-		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer"}, tests: []string{"captures/store"},
+		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer", "schema/infer/jsonshape"}, tests: []string{"captures/store"},
 		why: "the messages of exchanges that are no calls are grouped, and become evidence or definitions; inference does without it",
 	},
 	"schema/check": {
