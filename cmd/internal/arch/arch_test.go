@@ -233,6 +233,27 @@ var table = map[string]row{
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
 	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
+	"replay/agent/turn":        {why: "what an agent and its users exchange, in the words of neither's protocol"},
+	"replay/agent": {
+		imports: []string{"captures", "captures/profile", "decode/envelope", "proto", "replay/agent/", "replay/credential", "replay/outbound", "schema"},
+		tests:   []string{"captures/store", "replay/standin"},
+		why:     "speaks the agent's protocol by the definitions in proto/, and records what it sends",
+	},
+	"replay/gateway": {
+		imports: []string{"captures", "replay/agent/", "replay/gateway/"},
+		tests:   []string{"captures/store", "proto", "replay/agent", "replay/standin"},
+		why:     "finds the session of a request, whatever protocol the agent speaks",
+	},
+	"replay/gateway/front": {imports: []string{"replay/agent/turn"}, why: "what the front ends have in common"},
+	"replay/gateway/chat": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
+	},
+	"replay/gateway/responses": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing but which response a later one continues",
+	},
+	"replay/gateway/messages": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
+	},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
 		why:     "the local server speaks the definitions in proto/",
