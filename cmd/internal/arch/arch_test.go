@@ -265,7 +265,7 @@ var table = map[string]row{
 		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
 	},
 	"replay/standin": {
-		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
+		imports: []string{"schema", "decode", "decode/", "captures", "proto", "replay/standin/"},
 		why:     "the local server speaks the definitions in proto/",
 	},
 	"proto": {imports: []string{"captures/profile"}, why: "definitions are data, and so is the profile of the service that they are of"},
