@@ -7,14 +7,22 @@ type coldCause int
 
 // The causes.
 const (
-	coldNew     coldCause = iota // it belongs to no session
-	coldUnknown                  // its calls belong to no session of this key
-	coldExpired                  // its session has ended
-	coldEdited                   // the transcript is not the one that the session knows
-	coldChanged                  // another model, or other tools
-	coldMovedOn                  // a message of the user in place of results
-	coldBroken                   // the stream was lost while it was parked
-	coldOther                    // the session is busy with another request
+	// coldNew: the request belongs to no session.
+	coldNew coldCause = iota
+	// coldUnknown: its calls belong to no session of this key.
+	coldUnknown
+	// coldExpired: its session has ended.
+	coldExpired
+	// coldEdited: the transcript is not the one that the session knows.
+	coldEdited
+	// coldChanged: another model, or other tools.
+	coldChanged
+	// coldMovedOn: a message of the user came in place of results.
+	coldMovedOn
+	// coldBroken: the stream was lost while it was parked.
+	coldBroken
+	// coldOther: the session is busy with another request.
+	coldOther
 	causes
 )
 
