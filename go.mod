@@ -41,9 +41,18 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/gobwas/pool v0.2.1 // indirect
+require (
+	github.com/gobwas/pool v0.2.1 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+)
 
-require github.com/quic-go/quic-go v0.57.1
+require (
+	github.com/openai/openai-go/v3 v3.96.0
+	github.com/quic-go/quic-go v0.57.1
+)
 
 require (
 	github.com/anchore/go-lzo v0.1.0 // indirect
@@ -69,7 +78,7 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.21 // indirect
 	github.com/pkg/xattr v0.4.9 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/spf13/pflag v1.0.9
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/mod v0.42.0 // indirect
