@@ -26,9 +26,11 @@ var errStopped = errors.New("the stream is closed")
 
 // calls are the calls that a server is waiting for.
 type calls struct {
-	byID      map[string]*tools.Exec
-	byExec    map[uint32]string // the ids above by the number of the exec
-	announced []string          // ids of calls that were shown, and not asked for yet
+	byID map[string]*tools.Exec
+	// byExec are the ids above by the number of the exec.
+	byExec map[uint32]string
+	// announced are the ids of calls that were shown, and not asked for yet.
+	announced []string
 }
 
 func newCalls() calls {

@@ -115,7 +115,7 @@ func (s *split) open() error {
 // nest makes a message whose field at the end of a path of numbers is data.
 func nest(path []uint64, data []byte) []byte {
 	for i := len(path) - 1; i >= 0; i-- {
-		out := protowire.AppendTag(nil, protowire.Number(path[i]), protowire.BytesType) //nolint:gosec
+		out := protowire.AppendTag(nil, protowire.Number(path[i]), protowire.BytesType)
 		data = protowire.AppendBytes(out, data)
 	}
 	return data
@@ -135,7 +135,7 @@ func (s *split) Send(message []byte) error {
 	body := nest([]uint64{a.Text}, []byte(hex.EncodeToString(message)))
 	body = append(body, nest(a.ID, []byte(s.id))...)
 	if s.seq > 0 { // zero is not on the wire
-		body = protowire.AppendTag(body, protowire.Number(a.Number), protowire.VarintType) //nolint:gosec
+		body = protowire.AppendTag(body, protowire.Number(a.Number), protowire.VarintType)
 		body = protowire.AppendVarint(body, s.seq)
 	}
 	s.seq++
