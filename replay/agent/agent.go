@@ -38,6 +38,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"unwire/captures"
 	"unwire/captures/profile"
@@ -64,6 +65,10 @@ const (
 
 // A ToolMap says which tool of the client does what a built-in tool of the server does.
 type ToolMap = tools.Map
+
+// ParseToolMap reads a table of tools, as the documentation of ToolMap describes it. Its
+// rows come before those of the built-in table.
+func ParseToolMap(data []byte) (*ToolMap, error) { return tools.ParseMap(data) }
 
 // Options say how a Client reaches its server. URL, Token and Profile are required.
 type Options struct {
@@ -111,6 +116,9 @@ type Client struct {
 	definitions *message.Definitions
 	backend     *transport.Dialer // of all calls but the agent's stream
 	agents      agents
+
+	// beat and execBeat are the intervals of heartbeats, of the client and of open calls.
+	beat, execBeat time.Duration
 }
 
 // New returns a client. Nothing is sent.
@@ -134,11 +142,14 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	if o.ClientType == "" {
 		o.ClientType = DefaultClientType
 	}
+	if o.ToolMap == nil {
+		o.ToolMap = tools.Builtin()
+	}
 	d, err := message.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, definitions: d}
+	c := &Client{o: o, definitions: d, beat: heartbeatInterval, execBeat: execHeartbeatInterval}
 	c.backend = c.dialer(o.URL)
 	return c, nil
 }

@@ -43,7 +43,7 @@ type Stream struct {
 	link         transport.Stream
 
 	events   *queue
-	outgoing chan []byte
+	outgoing chan outgoing
 	stop     chan struct{} // closed by Close, and when the stream has ended
 	stopOnce sync.Once
 	closing  sync.Once
@@ -60,9 +60,15 @@ type Stream struct {
 func newStream(c *Client, conversation string, set *tools.Set) *Stream {
 	return &Stream{
 		client: c, conversation: conversation, set: set,
-		events: newQueue(), outgoing: make(chan []byte, maxOutgoing), stop: make(chan struct{}),
+		events: newQueue(), outgoing: make(chan outgoing, maxOutgoing), stop: make(chan struct{}),
 		calls: newCalls(),
 	}
+}
+
+// An outgoing message waits for the writer, which closes sent.
+type outgoing struct {
+	message []byte
+	sent    chan struct{}
 }
 
 // start runs the reader and the writer.
@@ -126,16 +132,16 @@ func (s *Stream) cancel() {
 	root.At("conversation_action", "cancel_action")
 	timer := time.NewTimer(cancelGrace)
 	defer timer.Stop()
+	sent := make(chan struct{})
 	select {
-	case s.outgoing <- root.Bytes():
+	case s.outgoing <- outgoing{root.Bytes(), sent}:
 	case <-s.stop:
 		return
 	case <-timer.C:
 		return
 	}
-	// An empty message is never sent; that it was taken says that the one before it was.
 	select {
-	case s.outgoing <- nil:
+	case <-sent:
 	case <-s.stop:
 	case <-timer.C:
 	}
@@ -152,7 +158,7 @@ func (s *Stream) send(m message.Message) bool {
 	default:
 	}
 	select {
-	case s.outgoing <- m.Bytes():
+	case s.outgoing <- outgoing{message: m.Bytes()}:
 		return true
 	case <-s.stop:
 		return false
@@ -171,7 +177,7 @@ func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 
 // write sends what is queued, and heartbeats.
 func (s *Stream) write() {
-	beat, execBeat := time.NewTicker(heartbeatInterval), time.NewTicker(execHeartbeatInterval)
+	beat, execBeat := time.NewTicker(s.client.beat), time.NewTicker(s.client.execBeat)
 	defer beat.Stop()
 	defer execBeat.Stop()
 	alive := s.client.definitions.Client()
@@ -181,8 +187,9 @@ func (s *Stream) write() {
 		var err error
 		select {
 		case m := <-s.outgoing:
-			if m != nil {
-				err = s.link.Send(m)
+			err = s.link.Send(m.message)
+			if m.sent != nil {
+				close(m.sent)
 			}
 		case <-beat.C:
 			err = s.link.Send(heartbeat)
@@ -220,6 +227,9 @@ func (s *Stream) execHeartbeat(id uint32) []byte {
 // read handles what the server sends until the stream ends.
 func (s *Stream) read() {
 	err := s.readAll()
+	if errors.Is(err, errStopped) {
+		s.drain()
+	}
 	if s.limit != nil && !s.limit.Stop() && s.ended != nil && !errors.Is(err, io.EOF) {
 		err = io.EOF // the server did not end the stream after the turn
 	}
@@ -233,6 +243,15 @@ func (s *Stream) read() {
 		s.events.close(s.client.failure(err, s.token))
 	}
 	s.halt()
+}
+
+// drain reads what a stream that was closed still has, so that the server can end it.
+func (s *Stream) drain() {
+	for {
+		if _, err := s.link.Receive(); err != nil {
+			return
+		}
+	}
 }
 
 func (s *Stream) readAll() error {
