@@ -192,11 +192,7 @@ func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) 
 	header.Set("Connect-Accept-Encoding", "gzip")
 	header.Set("X-Cursor-Streaming", "true")
 	s.token = token
-	dialer, err := c.agent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s.link, err = dialer.Open(ctx, header, first); err != nil {
+	if s.link, err = c.agent(ctx).Open(ctx, header, first); err != nil {
 		return nil, c.failure(err, token)
 	}
 	s.start()

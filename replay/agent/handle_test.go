@@ -197,4 +197,3 @@ func stacks() string {
 	}
 	return strings.Join(found, "\n\n")
 }
-
