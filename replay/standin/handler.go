@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"strings"
 
+	"unwire/replay/standin/codec"
+	"unwire/replay/standin/strictjson"
+
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -83,9 +86,9 @@ func (s *Server) handlerOptions(md protoreflect.MethodDescriptor) []connect.Hand
 	o := []connect.HandlerOption{
 		connect.WithSchema(md),
 		connect.WithRequestInitializer(initialize),
-		connect.WithCodec(binaryCodec{}),
-		connect.WithCodec(jsonCodec{"json"}),
-		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+		connect.WithCodec(codec.Binary{}),
+		connect.WithCodec(codec.JSON{Form: "json"}),
+		connect.WithCodec(codec.JSON{Form: "json; charset=utf-8"}),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithInterceptors(gate{s}),
 	}
@@ -209,7 +212,7 @@ func (s *Server) fault(answer json.RawMessage) (*scriptFault, error) {
 	var f struct {
 		Fault scriptFault `json:"$error"`
 	}
-	if err := readStrict(answer, &f); err != nil {
+	if err := strictjson.Read(answer, &f); err != nil {
 		return nil, err
 	}
 	if err := f.Fault.bind(s.api); err != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/replay/standin/strictjson"
+
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -31,7 +33,7 @@ const (
 // resolves every name in it against the API.
 func readScript(a *api, data []byte) (*script, error) {
 	base := &script{}
-	if err := readStrict(defaultScript, base); err != nil {
+	if err := strictjson.Read(defaultScript, base); err != nil {
 		return nil, fmt.Errorf("default: %w", err)
 	}
 	s := base
@@ -40,7 +42,7 @@ func readScript(a *api, data []byte) (*script, error) {
 			return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxScriptBytes)
 		}
 		s = &script{}
-		if err := readStrict(data, s); err != nil {
+		if err := strictjson.Read(data, s); err != nil {
 			return nil, err
 		}
 		if s.V != 1 {
@@ -127,7 +129,7 @@ func (s *script) bindOptions(a *api) error {
 			return fmt.Errorf("gate.min_version: %q has no numbers to compare", s.Gate.MinVersion)
 		}
 		if err := s.Gate.Error.bind(a); err != nil {
-			return at("gate.error", "%w", err)
+			return fmt.Errorf("gate.error: %w", err)
 		}
 	}
 	return nil

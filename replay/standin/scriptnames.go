@@ -30,12 +30,12 @@ func turnScope() *scope {
 
 func (b *binder) turn(path string, t *scriptTurn) error {
 	if len(t.Steps) > maxSteps {
-		return at(path, "%d steps, more than %d", len(t.Steps), maxSteps)
+		return fmt.Errorf("%s: %d steps, more than %d", path, len(t.Steps), maxSteps)
 	}
 	b.blobs = map[string]bool{}
 	for i := range t.Steps {
 		if err := b.step(&t.Steps[i]); err != nil {
-			return at(fmt.Sprintf("%s.steps[%d]", path, i), "%w", err)
+			return fmt.Errorf("%s.steps[%d]: %w", path, i, err)
 		}
 	}
 	return nil

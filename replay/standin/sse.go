@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"unwire/replay/standin/codec"
+
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -77,7 +79,7 @@ func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], str
 		out := dynamicpb.NewMessage(md)
 		set(out, "seqno", seqno)
 		if m != nil {
-			data, err := binaryCodec{}.Marshal(m)
+			data, err := codec.Binary{}.Marshal(m)
 			if err != nil {
 				return err
 			}
@@ -192,7 +194,7 @@ func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
 	}
 	m := dynamicpb.NewMessage(s.api.client)
 	if err := proto.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("data: unmarshal into %s: %w", goType(m), err)
+		return nil, fmt.Errorf("data: unmarshal into %s: %w", codec.GoType(m), err)
 	}
 	return m, nil
 }

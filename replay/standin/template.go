@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/replay/standin/strictjson"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -43,7 +45,7 @@ func (sc *scope) parse(text string) (template, error) {
 		}
 		inside, after, ok := strings.Cut(rest, "}")
 		if !ok {
-			return nil, fmt.Errorf("${%s: no closing brace", glimpse([]byte(rest)))
+			return nil, fmt.Errorf("${%s: no closing brace", strictjson.Glimpse([]byte(rest)))
 		}
 		p, err := sc.placeholder(inside)
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"unwire/replay/standin/codec"
+
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -65,7 +67,7 @@ func TestTurnEndsWithItsError(t *testing.T) {
 		t.Fatalf("details of %v", err)
 	}
 	d := dynamicpb.NewMessage(s.api.Message("aiserver.v1.ErrorDetails"))
-	if err := (binaryCodec{}).Unmarshal(e.Details()[0].Bytes(), d); err != nil {
+	if err := (codec.Binary{}).Unmarshal(e.Details()[0].Bytes(), d); err != nil {
 		t.Fatal(err)
 	}
 	if get(d, "error").Enum() != 50 || get(d, "details", "title").String() != "Slow down" {
