@@ -8,14 +8,14 @@ import (
 	"net/http"
 	"strings"
 
-	"unwire/replay/standin/codec"
-	"unwire/replay/standin/strictjson"
-
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"unwire/replay/standin/codec"
+	"unwire/replay/standin/strictjson"
 )
 
 // handler is the whole API on one mux: what the server plays, what the script

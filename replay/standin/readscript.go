@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/replay/standin/strictjson"
-
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/strictjson"
 )
 
 //go:embed default.json

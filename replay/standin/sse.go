@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"time"
 
-	"unwire/replay/standin/codec"
-
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/codec"
 )
 
 const (

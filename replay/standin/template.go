@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"unwire/replay/standin/strictjson"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/strictjson"
 )
 
 // A template is text with ${placeholders}.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"unwire/replay/standin/codec"
-
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/codec"
 )
 
 // steps is a script of one turn.
