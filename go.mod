@@ -43,7 +43,10 @@ require (
 
 require github.com/gobwas/pool v0.2.1 // indirect
 
-require github.com/quic-go/quic-go v0.57.1
+require (
+	github.com/google/jsonschema-go v0.4.3
+	github.com/quic-go/quic-go v0.57.1
+)
 
 require (
 	github.com/anchore/go-lzo v0.1.0 // indirect
@@ -69,7 +72,7 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.21 // indirect
 	github.com/pkg/xattr v0.4.9 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/spf13/pflag v1.0.9
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/mod v0.42.0 // indirect

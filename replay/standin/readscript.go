@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"unwire/replay/standin/codec"
 	"unwire/replay/standin/strictjson"
 )
 
@@ -60,11 +61,20 @@ func (s *script) inherit(base *script) {
 	if s.SSE == "" {
 		s.SSE = base.SSE
 	}
+	if s.BootstrapMS == 0 {
+		s.BootstrapMS = base.BootstrapMS
+	}
 	if s.AnswerTimeoutMS == 0 {
 		s.AnswerTimeoutMS = base.AnswerTimeoutMS
 	}
 	if s.Gate == nil {
 		s.Gate = base.Gate
+	}
+	if s.SecondRun == "" {
+		s.SecondRun = base.SecondRun
+	}
+	if s.AnnouncedTwice == "" {
+		s.AnnouncedTwice = base.AnnouncedTwice
 	}
 	if s.Appends == nil {
 		s.Appends = base.Appends
@@ -108,7 +118,7 @@ func (s *script) bind(a *api) error {
 
 func (s *script) bindOptions(a *api) error {
 	for i, name := range s.Compression.Names {
-		if _, ok := compressions[name]; !ok {
+		if !codec.Known(name) {
 			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
 		}
 	}
@@ -121,8 +131,19 @@ func (s *script) bindOptions(a *api) error {
 	if s.Appends.Window < 1 || s.Appends.Window > 10_000 {
 		return fmt.Errorf("appends.window: %d is not in 1 to 10000", s.Appends.Window)
 	}
-	if err := times("answer_timeout_ms", s.AnswerTimeoutMS, "appends.hold_ms", s.Appends.HoldMS); err != nil {
+	if err := times("answer_timeout_ms", s.AnswerTimeoutMS, "bootstrap_ms", s.BootstrapMS, "appends.hold_ms", s.Appends.HoldMS); err != nil {
 		return err
+	}
+	if s.SecondRun != "refuse" && s.SecondRun != "allow" {
+		return fmt.Errorf("second_run: %q is not known (known: refuse, allow)", s.SecondRun)
+	}
+	if s.AnnouncedTwice != "hang" && s.AnnouncedTwice != "allow" {
+		return fmt.Errorf("announced_twice: %q is not known (known: hang, allow)", s.AnnouncedTwice)
+	}
+	if s.Stale != nil {
+		if err := s.Stale.bind(a); err != nil {
+			return fmt.Errorf("stale.%w", err)
+		}
 	}
 	if s.Gate != nil {
 		if versionNumbers(s.Gate.MinVersion) == nil {

@@ -118,7 +118,7 @@ func (s *Server) runSession(ctx context.Context, procedure, id string, header ht
 	defer s.sessions.drop(id)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	in := fill(ctx, func() (*dynamicpb.Message, error) { return ses.receive(ctx) })
+	in := s.fill(ctx, func() (*dynamicpb.Message, error) { return ses.receive(ctx) })
 	header = header.Clone()
 	header.Set("x-request-id", id)
 	return s.runTurn(ctx, procedure, header, in, emit)

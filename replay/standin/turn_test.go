@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/replay/standin/codec"
@@ -297,10 +299,25 @@ func TestEveryCompressionArrives(t *testing.T) {
 
 func acceptCompression(name string) connect.ClientOption {
 	if name == "br" {
-		return connect.WithAcceptCompression("br", newBrotliReader, newBrotliWriter)
+		return connect.WithAcceptCompression("br", func() connect.Decompressor { return brotliReader{brotli.NewReader(nil)} },
+			func() connect.Compressor { return brotli.NewWriter(nil) })
 	}
-	return connect.WithAcceptCompression("zstd", newZstdReader, newZstdWriter)
+	return connect.WithAcceptCompression("zstd", func() connect.Decompressor {
+		r, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+		return zstdReader{r}
+	}, func() connect.Compressor {
+		w, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		return w
+	})
 }
+
+type brotliReader struct{ *brotli.Reader }
+
+func (brotliReader) Close() error { return nil }
+
+type zstdReader struct{ *zstd.Decoder }
+
+func (r zstdReader) Close() error { return r.Reset(nil) }
 
 // A client that leaves must not leave its turn behind.
 func TestTurnEndsWhenItsClientLeaves(t *testing.T) {

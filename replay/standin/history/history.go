@@ -59,10 +59,10 @@ import (
 
 // The roles of messages.
 const (
-	System    = "system"
-	User      = "user"
-	Assistant = "assistant"
-	Tool      = "tool"
+	system    = "system"
+	user      = "user"
+	assistant = "assistant"
+	tool      = "tool"
 )
 
 // A Message is one entry of a transcript.
@@ -117,7 +117,7 @@ func Parse(blob []byte) (Message, error) {
 		return Message{}, fmt.Errorf("history: %w", err)
 	}
 	switch m.Role {
-	case System, User, Assistant, Tool:
+	case system, user, assistant, tool:
 	default:
 		return Message{}, fmt.Errorf("history: role %q is not known (known: system, user, assistant, tool)", m.Role)
 	}
@@ -211,7 +211,7 @@ type Call struct {
 func Unfinished(transcript []Message) (prompt string, images []Part, calls []Call, ok bool) {
 	last := -1
 	for i, m := range transcript {
-		if m.Role == User {
+		if m.Role == user {
 			last = i
 		}
 	}
@@ -248,9 +248,9 @@ func Answered(transcript []Message) (n int) {
 	open := false
 	for _, m := range transcript {
 		switch {
-		case m.Role == User:
+		case m.Role == user:
 			open = true
-		case m.Role == Assistant && open:
+		case m.Role == assistant && open:
 			n, open = n+1, false
 		}
 	}
