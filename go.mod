@@ -41,10 +41,17 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/gobwas/pool v0.2.1 // indirect
+require (
+	github.com/gobwas/pool v0.2.1 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+)
 
 require (
 	github.com/google/jsonschema-go v0.4.3
+	github.com/openai/openai-go/v3 v3.96.0
 	github.com/quic-go/quic-go v0.57.1
 )
 
