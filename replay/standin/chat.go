@@ -110,12 +110,3 @@ func (c *chat) deltas(st *scriptStep) error {
 		return c.emit(root)
 	})
 }
-
-// stringField is a message's field of that name, if it has one that is a string.
-func stringField(m protoreflect.Message, name protoreflect.Name) string {
-	fd := m.Descriptor().Fields().ByName(name)
-	if fd == nil || fd.Kind() != protoreflect.StringKind || fd.IsList() {
-		return ""
-	}
-	return m.Get(fd).String()
-}

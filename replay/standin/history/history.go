@@ -11,11 +11,11 @@
 // the blobs that it does not have with get_blob_args. An entry that begins with "{" is
 // the message itself. Each blob is one JSON object:
 //
-//	{"role": "system", "content": "You are …"}
+//	{"role": "system", "content": "From here on, be brief."}
 //	{"role": "user", "content": "What is in a.txt?"}
 //	{"role": "user", "content": [
 //	  {"type": "text", "text": "And what is this?"},
-//	  {"type": "image", "image": "<base64>", "mimeType": "image/png"}]}
+//	  {"type": "image", "image": "<base64>", "mediaType": "image/png"}]}
 //	{"role": "assistant", "content": [
 //	  {"type": "reasoning", "text": "I should read it."},
 //	  {"type": "text", "text": "I read the file."},
@@ -36,8 +36,9 @@
 // turn is the last user message of the history, and the results after it are the
 // results of the turn's first calls.
 //
-// conversation_state.turns is not read for messages. Its length counts turns in
-// conversations whose checkpoints the stand-in made.
+// conversation_state.turns is not read for messages. Its length is the number of turns
+// so far, with the one that a resume_action continues. The system prompt is in
+// custom_system_prompt; system messages of the list are those in the middle.
 //
 // # How sure it is
 //
@@ -49,6 +50,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -57,10 +59,10 @@ import (
 
 // The roles of messages.
 const (
-	System    = "system"
-	User      = "user"
-	Assistant = "assistant"
-	Tool      = "tool"
+	system    = "system"
+	user      = "user"
+	assistant = "assistant"
+	tool      = "tool"
 )
 
 // A Message is one entry of a transcript.
@@ -96,7 +98,8 @@ type part struct {
 	Type       string          `json:"type"`
 	Text       string          `json:"text"`
 	Image      string          `json:"image"`
-	MIMEType   string          `json:"mimeType"`
+	MediaType  string          `json:"mediaType"`
+	MIMEType   string          `json:"mimeType"` // in clients of an older shape
 	ToolCallID string          `json:"toolCallId"`
 	ToolName   string          `json:"toolName"`
 	Args       json.RawMessage `json:"args"`
@@ -114,7 +117,7 @@ func Parse(blob []byte) (Message, error) {
 		return Message{}, fmt.Errorf("history: %w", err)
 	}
 	switch m.Role {
-	case System, User, Assistant, Tool:
+	case system, user, assistant, tool:
 	default:
 		return Message{}, fmt.Errorf("history: role %q is not known (known: system, user, assistant, tool)", m.Role)
 	}
@@ -166,7 +169,7 @@ func (p *part) read() (_ Part, known bool, err error) {
 		if err != nil {
 			return Part{}, false, fmt.Errorf("image: %w", err)
 		}
-		return Part{Kind: p.Type, Image: data, MIME: p.MIMEType}, true, nil
+		return Part{Kind: p.Type, Image: data, MIME: cmp.Or(p.MediaType, p.MIMEType)}, true, nil
 	case "tool-call", "tool-result":
 		if p.ToolCallID == "" {
 			return Part{}, false, fmt.Errorf("%s without a toolCallId", p.Type)
@@ -208,7 +211,7 @@ type Call struct {
 func Unfinished(transcript []Message) (prompt string, images []Part, calls []Call, ok bool) {
 	last := -1
 	for i, m := range transcript {
-		if m.Role == User {
+		if m.Role == user {
 			last = i
 		}
 	}
@@ -245,9 +248,9 @@ func Answered(transcript []Message) (n int) {
 	open := false
 	for _, m := range transcript {
 		switch {
-		case m.Role == User:
+		case m.Role == user:
 			open = true
-		case m.Role == Assistant && open:
+		case m.Role == assistant && open:
 			n, open = n+1, false
 		}
 	}

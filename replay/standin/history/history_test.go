@@ -27,7 +27,7 @@ func TestUnfinishedPairsCallsWithResults(t *testing.T) {
 		`{"role":"system","content":"Be brief."}`,
 		`{"role":"user","content":"First"}`,
 		`{"role":"assistant","content":"Done."}`,
-		`{"role":"user","content":[{"type":"text","text":"Second"},{"type":"image","image":"aGk=","mimeType":"image/png"}]}`,
+		`{"role":"user","content":[{"type":"text","text":"Second"},{"type":"image","image":"aGk=","mediaType":"image/png"}]}`,
 		`{"role":"assistant","content":[{"type":"reasoning","text":"Hm."},{"type":"tool-call","toolCallId":"a","toolName":"read","args":{"path":"x"}},
 			{"type":"tool-call","toolCallId":"b","toolName":"read","args":{}},{"type":"tool-call","toolCallId":"lost","toolName":"read","args":{}}]}`,
 		`{"role":"tool","content":[{"type":"tool-result","toolCallId":"b","toolName":"read","result":[{"type":"text","text":"two"},{"type":"later"}],"isError":true}]}`,
