@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"bytes"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -183,17 +182,4 @@ func TestCloseCancelsUpstream(t *testing.T) {
 	if _, err := s.Next(t.Context()); err != nil && turn.AsError(err).Code == "" {
 		t.Errorf("Next after Close: %v", err)
 	}
-}
-
-// stacks are the goroutines that run this package's streams.
-func stacks() string {
-	buf := make([]byte, 4<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	var found []string
-	for _, g := range strings.Split(string(buf), "\n\n") {
-		if strings.Contains(g, "agent.(*Stream)") || strings.Contains(g, "transport.(*call)") || strings.Contains(g, "transport.(*split)") {
-			found = append(found, g)
-		}
-	}
-	return strings.Join(found, "\n\n")
 }

@@ -9,24 +9,93 @@ import (
 	"unwire/replay/agent/turn"
 )
 
-// history writes the messages before the action as the conversation's state:
-// root_prompt_messages_json, which is what the model reads, as names of blobs that each
-// hold one message as JSON, in the form that the AI SDK gives to messages.
+// history writes the messages before the action as the conversation's state. Both lists
+// of it name blobs by their SHA-256, which the server fetches over the stream:
+// root_prompt_messages_json has what the model reads, one message as JSON each, and turns
+// what is shown, as messages of the definitions.
 //
 // Source: RESEARCH.md#agent-v1
 func (s *Stream) history(state message.Message, list []turn.Message) error {
+	list = repair(list)
 	names := toolNames(list)
 	for i := range list {
 		text, err := json.Marshal(promptMessage(&list[i], names))
 		if err != nil {
 			return fmt.Errorf("message %d: %w", i, err)
 		}
-		if len(text)+s.blobs.bytes > maxBlobBytes {
-			return &turn.Error{Kind: turn.ContextTooLong, Message: fmt.Sprintf("the conversation is larger than %d MB", maxBlobBytes>>20)}
+		id, err := s.store(text)
+		if err != nil {
+			return err
 		}
-		state.Add("root_prompt_messages_json", s.blobs.put(text))
+		state.Add("root_prompt_messages_json", id)
 	}
-	return nil
+	return s.turns(state, list)
+}
+
+// store stores a blob of the history.
+//
+// Errors: a *turn.Error if the conversation is too large.
+func (s *Stream) store(data []byte) ([]byte, error) {
+	id := s.blobs.put(data)
+	if s.blobs.byID[string(id)] == nil {
+		return nil, &turn.Error{
+			Kind: turn.ContextTooLong, Code: "conversation_too_long",
+			Message: fmt.Sprintf("the conversation is larger than %d MB, or has too many messages", maxBlobBytes>>20),
+		}
+	}
+	return id, nil
+}
+
+// repair returns a transcript in which each call has a result and each result a call. An
+// interrupted call stays in a client's transcript for ever, and a compacted transcript
+// may have lost a call.
+func repair(list []turn.Message) []turn.Message {
+	results := map[string]bool{}
+	for i := range list {
+		for j := range list[i].Parts {
+			if r := list[i].Parts[j].Result; r != nil {
+				results[r.CallID] = true
+			}
+		}
+	}
+	asked := map[string]bool{}
+	out := make([]turn.Message, 0, len(list))
+	for i := range list {
+		m := turn.Message{Role: list[i].Role}
+		var missing []turn.Part
+		for _, p := range list[i].Parts {
+			switch {
+			case p.Call != nil && asked[p.Call.ID]:
+				continue // twice: its result would answer both
+			case p.Call != nil:
+				asked[p.Call.ID] = true
+				if !results[p.Call.ID] {
+					missing = append(missing, turn.Part{Result: &turn.Result{CallID: p.Call.ID, Rejected: true, Parts: []turn.Part{{Text: "The call was interrupted: there is no result."}}}})
+				}
+			case p.Result != nil && !asked[p.Result.CallID]:
+				text := textOf(&turn.Message{Parts: p.Result.Parts})
+				p = turn.Part{Text: "[Result of a tool whose call is not in this transcript]\n" + text}
+			}
+			m.Parts = append(m.Parts, p)
+		}
+		if m.Role == turn.ToolRole && !hasResult(&m) {
+			m.Role = turn.User
+		}
+		out = append(out, m)
+		if missing != nil {
+			out = append(out, turn.Message{Role: turn.ToolRole, Parts: missing})
+		}
+	}
+	return out
+}
+
+func hasResult(m *turn.Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Result != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // toolNames returns the names of the tools by the ids of their calls.
@@ -42,7 +111,7 @@ func toolNames(list []turn.Message) map[string]string {
 	return names
 }
 
-// A promptPart is one piece of a message for the model.
+// A promptPart is one piece of a message for the model, as the AI SDK writes it.
 type promptPart struct {
 	Type       string          `json:"type"`
 	Text       string          `json:"text,omitempty"`
@@ -51,13 +120,12 @@ type promptPart struct {
 	ToolCallID string          `json:"toolCallId,omitempty"`
 	ToolName   string          `json:"toolName,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
-	Result     *string         `json:"result,omitempty"`
-	// Content has what Result cannot: images.
-	Content []promptPart `json:"experimental_content,omitempty"`
-	IsError bool         `json:"isError,omitempty"`
+	// Result is a string, or parts if there are images in it.
+	Result  any  `json:"result,omitempty"`
+	IsError bool `json:"isError,omitempty"`
 }
 
-// A promptText is a message for the model that is text.
+// A promptText is a message for the model: its content is a text, or parts.
 type promptText struct {
 	Role    turn.Role `json:"role"`
 	Content any       `json:"content"`
@@ -76,11 +144,7 @@ func promptMessage(m *turn.Message, names map[string]string) promptText {
 		case p.Image != nil:
 			parts = append(parts, imagePart(p.Image))
 		case p.Call != nil:
-			arguments := p.Call.Arguments
-			if !json.Valid(arguments) {
-				arguments = json.RawMessage(`{}`)
-			}
-			parts = append(parts, promptPart{Type: "tool-call", ToolCallID: p.Call.ID, ToolName: p.Call.Name, Args: arguments})
+			parts = append(parts, promptPart{Type: "tool-call", ToolCallID: p.Call.ID, ToolName: p.Call.Name, Args: objectOf(p.Call.Arguments)})
 		case p.Result != nil:
 			parts = append(parts, resultPart(p.Result, names))
 		case p.Text != "":
@@ -90,24 +154,37 @@ func promptMessage(m *turn.Message, names map[string]string) promptText {
 	return promptText{m.Role, parts}
 }
 
+// objectOf returns arguments that are valid JSON, or an empty object.
+func objectOf(arguments json.RawMessage) json.RawMessage {
+	if !json.Valid(arguments) {
+		return json.RawMessage(`{}`)
+	}
+	return arguments
+}
+
 func imagePart(image *turn.Image) promptPart {
 	return promptPart{Type: "image", Image: base64.StdEncoding.EncodeToString(image.Data), MediaType: image.MIME}
 }
 
 func resultPart(r *turn.Result, names map[string]string) promptPart {
-	name := names[r.CallID]
-	if name == "" {
-		name = "unknown"
-	}
+	p := promptPart{Type: "tool-result", ToolCallID: r.CallID, ToolName: names[r.CallID], IsError: r.IsError || r.Rejected}
 	text := textOf(&turn.Message{Parts: r.Parts})
 	if text == "" && r.Rejected {
 		text = "The tool was not run."
 	}
-	p := promptPart{Type: "tool-result", ToolCallID: r.CallID, ToolName: name, Result: &text, IsError: r.IsError || r.Rejected}
+	p.Result = text
+	parts := []promptPart{}
+	images := false
 	for i := range r.Parts {
 		if image := r.Parts[i].Image; image != nil {
-			p.Content = append(p.Content, imagePart(image))
+			parts = append(parts, imagePart(image))
+			images = true
+		} else if t := r.Parts[i].Text; t != "" {
+			parts = append(parts, promptPart{Type: "text", Text: t})
 		}
+	}
+	if images {
+		p.Result = parts
 	}
 	return p
 }

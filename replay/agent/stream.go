@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"unwire/replay/agent/internal/message"
@@ -47,6 +48,7 @@ type Stream struct {
 	stop     chan struct{} // closed by Close, and when the stream has ended
 	stopOnce sync.Once
 	closing  sync.Once
+	closed   atomic.Bool // by Close
 	running  sync.WaitGroup
 	ended    *turn.Ended // the reader's, once the turn has ended
 	limit    *time.Timer // from the end of the turn to that of the stream
@@ -117,12 +119,12 @@ func (s *Stream) Answer(r turn.Result) error {
 // Close cancels the turn, unless it has ended, and waits until nothing of it runs.
 func (s *Stream) Close() {
 	s.closing.Do(func() {
+		s.closed.Store(true)
 		s.cancel()
 		s.link.Interrupt()
 		s.halt()
 		s.running.Wait()
 		s.link.Close()
-		s.events.close(&turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed"})
 	})
 }
 
@@ -234,6 +236,8 @@ func (s *Stream) read() {
 		err = io.EOF // the server did not end the stream after the turn
 	}
 	switch {
+	case s.closed.Load():
+		s.events.close(errClosed())
 	case errors.Is(err, io.EOF) && s.ended != nil:
 		s.events.put(*s.ended, s.stop)
 		s.events.close(io.EOF)
