@@ -33,26 +33,24 @@ func (t *turn) coldStart() (place int, err error) {
 	resumed := has(t.request, "action", "resume_action") ||
 		get(t.request, "action", "user_message_action", "user_message", "is_simulated_msg").Bool()
 	place = get(t.request, "conversation_state", "turns").List().Len()
-	if place == 0 {
-		place = history.Answered(transcript)
-	} else if resumed {
-		place--
-	}
 	if !resumed {
+		if place == 0 {
+			place = history.Answered(transcript)
+		}
 		return place, nil
 	}
 
-	prompt, images, calls, ok := history.Unfinished(transcript)
-	if !ok {
+	last := history.Unfinished(transcript)
+	if last == nil {
 		return 0, connect.NewError(connect.CodeInvalidArgument, errors.New("there is no turn to go on with: the conversation_state has no user message"))
 	}
-	if len(calls) > 0 && get(t.request, "conversation_state", "turns").List().Len() == 0 {
-		place = max(0, place-1)
+	t.vars.text["prompt"] = last.Prompt
+	t.vars.text["images"] = history.Images(last.Images)
+	t.done = last.Calls
+	if place == 0 {
+		return last.Place, nil
 	}
-	t.vars.text["prompt"] = prompt
-	t.vars.text["images"] = history.Images(images)
-	t.done = calls
-	return place, nil
+	return place - 1, nil
 }
 
 // transcript returns the messages of the conversation state. The server asks the client
