@@ -270,4 +270,8 @@ type RelationKind string
 const (
 	// HandshakeOf is what a WebSocket is to the HTTP exchange that opened it.
 	HandshakeOf RelationKind = "handshake"
+
+	// FrontEndOf is what a request to a served endpoint is to the upstream's stream that
+	// answered it.
+	FrontEndOf RelationKind = "front end"
 )

@@ -245,11 +245,21 @@ var table = map[string]row{
 		why:     "finds the session of a request, whatever protocol the agent speaks",
 	},
 	"replay/gateway/front": {imports: []string{"replay/agent/turn"}, why: "what the front ends have in common"},
+	"replay/gateway/openai": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "what the front ends of one vendor's APIs have in common",
+	},
 	"replay/gateway/chat": {
-		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
+		imports: []string{"replay/agent/turn", "replay/gateway/front", "replay/gateway/openai"},
+		tests:   []string{"replay/internal/fronttest", "replay/internal/nodetest"},
+		why:     "translates one API, and keeps nothing",
 	},
 	"replay/gateway/responses": {
-		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing but which response a later one continues",
+		imports: []string{"replay/agent/turn", "replay/gateway/front", "replay/gateway/openai"},
+		tests:   []string{"replay/internal/fronttest", "replay/internal/nodetest"},
+		why:     "translates one API, and keeps nothing but which response a later one continues",
+	},
+	"replay/internal/fronttest": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "plays turns for tests of front ends, whatever their API",
 	},
 	"replay/gateway/messages": {
 		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",

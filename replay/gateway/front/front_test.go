@@ -22,6 +22,7 @@ func TestParams(t *testing.T) {
 	params := front.Params{
 		{Name: "model", Treatment: front.Honoured},
 		{Name: "n", Treatment: front.Refused, Allowed: []string{"1"}, Note: "unwire gives one answer"},
+		{Name: "modalities", Treatment: front.Refused, Allowed: []string{`["text"]`}},
 		{Name: "temperature", Treatment: front.Ignored, Allowed: []string{"1"}, Note: "the upstream has no such setting"},
 	}
 	for _, tt := range []struct {
@@ -29,6 +30,7 @@ func TestParams(t *testing.T) {
 	}{
 		{body: `{"model":"x","n":1,"temperature":1}`},
 		{body: `{"n":null,"temperature":null}`},
+		{body: `{"n": 1 , "modalities":[ "text" ]}`},
 		{body: `{"temperature":0.2}`, notes: "temperature: the upstream has no such setting"},
 		{body: `{"seed\n":7}`, notes: `"seed\n": unknown, no effect`},
 		{body: `{"n":2}`, param: "n"},
@@ -66,6 +68,16 @@ func TestReadBody(t *testing.T) {
 				t.Errorf("got %+v, want kind %d with %q", err, tt.kind, tt.message)
 			}
 		})
+	}
+}
+
+func TestReadBodyThatIsCompressed(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("(\xb5/\xfd"))
+	r.Header.Set("Content-Encoding", "zstd")
+	_, err := front.ReadBody(httptest.NewRecorder(), r)
+	if err == nil || err.Kind != turn.Invalid || !strings.Contains(err.Message, "zstd") {
+		t.Errorf("got %+v, want kind Invalid that names zstd", err)
 	}
 }
 

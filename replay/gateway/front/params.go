@@ -55,7 +55,7 @@ func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *tur
 	slices.Sort(names)
 
 	for _, name := range names {
-		value := string(bytes.TrimSpace(body[name]))
+		value := compact(body[name])
 		if value == "null" {
 			continue
 		}
@@ -76,6 +76,17 @@ func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *tur
 		}
 	}
 	return notes, nil
+}
+
+// compact returns a short value without its blanks, to be compared with Allowed. Of a
+// long value it returns the beginning, which equals no allowed one.
+func compact(raw json.RawMessage) string {
+	const longest = 256
+	var b bytes.Buffer
+	if len(raw) > longest || json.Compact(&b, raw) != nil {
+		return string(raw[:min(len(raw), longest)])
+	}
+	return b.String()
 }
 
 // WriteNotes puts notes in the response's header. It must be called before the body is

@@ -25,8 +25,11 @@ const (
 // ReadBody reads the body of a request: a JSON object, as its members.
 //
 // Errors: kind TooLarge above MaxBody; kind Invalid for what is not a JSON object, with
-// the offset; a body that the client did not finish.
+// the offset, for a body that is compressed, and for one that the client did not finish.
 func ReadBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *turn.Error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, &turn.Error{Kind: turn.Invalid, Code: "unsupported_content_encoding", Message: fmt.Sprintf("the request body is compressed (%.40q); send it uncompressed", encoding)}
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return nil, &turn.Error{Kind: turn.TooLarge, Code: "request_too_large", Message: fmt.Sprintf("the request body is larger than %d MB", MaxBody>>20)}
