@@ -41,17 +41,13 @@ var blockTypes = map[turn.Role][]string{
 }
 
 // block reads one block.
-func (t *transcript) block(raw json.RawMessage, path string, role turn.Role) ([]turn.Part, *turn.Error) {
-	var b block
-	if err := front.Member(raw, path, &b); err != nil {
-		return nil, err
-	}
+func (t *transcript) block(b *block, path string, role turn.Role) ([]turn.Part, *turn.Error) {
 	if present(b.CacheControl) {
 		t.note("cache_control: the upstream decides by itself what it caches")
 	}
 	switch {
 	case slices.Contains(blockTypes[role], b.Type):
-		return t.known(&b, path)
+		return t.known(b, path)
 	case b.Type == "":
 		return nil, invalid(path+".type", "is required")
 	case role == turn.Assistant:
@@ -171,7 +167,10 @@ func (t *transcript) toolUse(b *block, path string) ([]turn.Part, *turn.Error) {
 		return nil, invalid(path+".name", "is required")
 	}
 	t.calls[b.ID] = true
-	arguments := front.Arguments(string(b.Input))
+	arguments := json.RawMessage("{}")
+	if present(b.Input) {
+		arguments = front.Arguments(string(b.Input))
+	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, arguments) == nil {
 		arguments = compact.Bytes()

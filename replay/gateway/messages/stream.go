@@ -94,13 +94,19 @@ func stream(ctx context.Context, w http.ResponseWriter, requestID string, t fron
 
 // send writes an event, and the message's start before the first one.
 func (s *streamer) send(name string, event any) error {
-	s.last = time.Now()
-	if !s.events.Started() {
-		if err := s.events.Send("message_start", startEvent{Type: "message_start", Message: s.answer.message}); err != nil {
-			return err
-		}
+	if err := s.startMessage(); err != nil {
+		return err
 	}
+	s.last = time.Now()
 	return s.events.Send(name, event)
+}
+
+// startMessage writes the message's start, once.
+func (s *streamer) startMessage() error {
+	if s.events.Started() {
+		return nil
+	}
+	return s.events.Send("message_start", startEvent{Type: "message_start", Message: s.answer.message})
 }
 
 // ping is a sign of life.
@@ -216,6 +222,9 @@ func (s *streamer) finishBlock() error {
 
 // end ends the message.
 func (s *streamer) end(e turn.Ended) error {
+	if err := s.startMessage(); err != nil {
+		return err
+	}
 	if err := s.finishBlock(); err != nil {
 		return err
 	}

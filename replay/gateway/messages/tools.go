@@ -44,26 +44,29 @@ var clientTools = []clientTool{
 // defer_loading is offered once the transcript has loaded it: until then, the model is
 // not meant to see it.
 func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
-	entries, err := list(raw, "tools")
+	entries, err := list[tool](raw, "tools")
 	if err != nil {
 		return nil, err
+	}
+	for _, definition := range t.defined {
+		var one tool
+		if err := front.Member(definition, "tool_addition.tool.definition", &one); err != nil {
+			return nil, err
+		}
+		entries = append(entries, one)
 	}
 	var all []turn.Tool
 	var deferred []bool
 	search := false
 	names := map[string]bool{}
-	for i, entry := range append(entries, t.defined...) {
+	for i := range entries {
 		path := fmt.Sprintf("tools.%d", i)
-		var entryTool tool
-		if err := front.Member(entry, path, &entryTool); err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(entryTool.Type, "tool_search_tool_") {
+		if strings.HasPrefix(entries[i].Type, "tool_search_tool_") {
 			t.note(path + ": the upstream cannot search for tools; all tools are offered from the start")
 			search = true
 			continue
 		}
-		offered, err := entryTool.read(path, t.note)
+		offered, err := entries[i].read(path, t.note)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +75,7 @@ func tools(raw json.RawMessage, t *transcript) ([]turn.Tool, *turn.Error) {
 		}
 		names[offered.Name] = true
 		all = append(all, offered)
-		deferred = append(deferred, entryTool.DeferLoading)
+		deferred = append(deferred, entries[i].DeferLoading)
 	}
 
 	var offered []turn.Tool

@@ -45,15 +45,15 @@ func (t *transcript) system(raw json.RawMessage) *turn.Error {
 
 // read reads the parameter messages.
 func (t *transcript) read(raw json.RawMessage) *turn.Error {
-	entries, err := list(raw, "messages")
+	entries, err := list[entry](raw, "messages")
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
 		return invalid("messages", "at least one message is required")
 	}
-	for i, entry := range entries {
-		if err := t.message(entry, fmt.Sprintf("messages.%d", i)); err != nil {
+	for i := range entries {
+		if err := t.message(&entries[i], fmt.Sprintf("messages.%d", i)); err != nil {
 			return err
 		}
 	}
@@ -71,15 +71,14 @@ func (t *transcript) read(raw json.RawMessage) *turn.Error {
 	}
 }
 
+// An entry is one entry of messages.
+type entry struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
 // message reads one entry of messages.
-func (t *transcript) message(raw json.RawMessage, path string) *turn.Error {
-	var m struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	}
-	if err := front.Member(raw, path, &m); err != nil {
-		return err
-	}
+func (t *transcript) message(m *entry, path string) *turn.Error {
 	role := turn.Role(m.Role)
 	switch role {
 	case turn.User, turn.Assistant, turn.System:
@@ -143,13 +142,13 @@ func (t *transcript) content(raw json.RawMessage, path string, role turn.Role) (
 	if raw[0] != '[' {
 		return nil, invalid(path, "must be a text or a list of blocks")
 	}
-	entries, err := list(raw, path)
+	blocks, err := list[block](raw, path)
 	if err != nil {
 		return nil, err
 	}
 	var parts []turn.Part
-	for i, entry := range entries {
-		added, err := t.block(entry, fmt.Sprintf("%s.%d", path, i), role)
+	for i := range blocks {
+		added, err := t.block(&blocks[i], fmt.Sprintf("%s.%d", path, i), role)
 		if err != nil {
 			return nil, err
 		}
