@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/strictjson"
 )
 
 // A template is text with ${placeholders}.
@@ -21,6 +23,7 @@ type part struct {
 	literal string
 	name    string
 	path    []protoreflect.Name
+	summary string // a key of summaries, instead of path
 }
 
 // scope is what placeholders can name at one step of a turn: variables, and
@@ -43,7 +46,7 @@ func (sc *scope) parse(text string) (template, error) {
 		}
 		inside, after, ok := strings.Cut(rest, "}")
 		if !ok {
-			return nil, fmt.Errorf("${%s: no closing brace", glimpse([]byte(rest)))
+			return nil, fmt.Errorf("${%s: no closing brace", strictjson.Glimpse([]byte(rest)))
 		}
 		p, err := sc.placeholder(inside)
 		if err != nil {
@@ -70,6 +73,10 @@ func (sc *scope) placeholder(inside string) (part, error) {
 	if !ok {
 		return p, fmt.Errorf("no earlier tool call is called %q", name)
 	}
+	if summaries[path] != nil && md.Fields().ByName(protoreflect.Name(path)) == nil {
+		p.summary = path
+		return p, nil
+	}
 	for segment := range strings.SplitSeq(path, ".") {
 		if md == nil {
 			return p, fmt.Errorf("%q is inside something that is no message", segment)
@@ -94,6 +101,9 @@ func (sc *scope) placeholder(inside string) (part, error) {
 type variables struct {
 	text    map[string]string
 	results map[string]protoreflect.Message
+	// outputs are the texts of answers that the answer itself does not hold: what a
+	// shell wrote before it ended, and results that come from a transcript.
+	outputs map[string]string
 }
 
 func (v *variables) expand(t template) string {
@@ -102,6 +112,8 @@ func (v *variables) expand(t template) string {
 		switch {
 		case p.name == "":
 			b.WriteString(p.literal)
+		case p.summary != "":
+			b.WriteString(v.summarise(p))
 		case p.path == nil:
 			b.WriteString(v.text[p.name])
 		default:
@@ -109,6 +121,16 @@ func (v *variables) expand(t template) string {
 		}
 	}
 	return b.String()
+}
+
+func (v *variables) summarise(p part) string {
+	if output, known := v.outputs[p.name]; known && p.summary == "text" {
+		return output
+	}
+	if m := v.results[p.name]; m != nil {
+		return summaries[p.summary](m)
+	}
+	return ""
 }
 
 // expandText expands a text that a binder has found good.

@@ -236,8 +236,15 @@ var table = map[string]row{
 	"replay/agent/turn":        {why: "what an agent and its users exchange, in the words of neither's protocol"},
 	"replay/agent": {
 		imports: []string{"captures", "captures/profile", "decode/envelope", "proto", "replay/agent/", "replay/credential", "replay/outbound", "schema"},
-		tests:   []string{"captures/store", "replay/standin"},
+		tests:   []string{"captures/store", "proto", "replay/standin"},
 		why:     "speaks the agent's protocol by the definitions in proto/, and records what it sends",
+	},
+	"replay/agent/internal/message": {imports: []string{"proto", "schema"}, why: "makes messages of the definitions in proto/"},
+	"replay/agent/internal/tools": {
+		imports: []string{"replay/agent/internal/message", "replay/agent/turn"}, why: "translates between the definitions' tools and a client's",
+	},
+	"replay/agent/internal/transport": {
+		imports: []string{"captures", "captures/profile", "decode/envelope", "replay/outbound"}, why: "sends messages, records them, and knows nothing of what is in them",
 	},
 	"replay/gateway": {
 		imports: []string{"captures", "replay/agent/", "replay/gateway/"},

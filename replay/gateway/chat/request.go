@@ -3,7 +3,6 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"unwire/replay/agent/turn"
 	"unwire/replay/gateway/front"
@@ -122,7 +121,11 @@ func (req *request) readTool(o openai.Object, tools *openai.Tools) *turn.Error {
 	if err := req.notes.Check(functionParams, function, "tools[].function"); err != nil {
 		return err
 	}
-	return tools.Function(function)
+	read, err := openai.ReadFunction(function)
+	if err != nil {
+		return err
+	}
+	return tools.Add(read, function.At("name"))
 }
 
 func (req *request) readMessages(o openai.Object) *turn.Error {
@@ -267,7 +270,7 @@ func (req *request) content(o openai.Object, types ...string) ([]turn.Part, *tur
 	if !o.Has("content") {
 		return nil, nil
 	}
-	if raw := o.Members["content"]; strings.HasPrefix(string(raw), `"`) {
+	if raw := o.Members["content"]; openai.IsString(raw) {
 		text, err := o.Text("content")
 		return []turn.Part{{Text: text}}, err
 	}

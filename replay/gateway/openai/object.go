@@ -26,6 +26,9 @@ func ReadObject(raw json.RawMessage, path string) (Object, *turn.Error) {
 	return o, err
 }
 
+// IsString reports whether a member is a string.
+func IsString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
 // At returns the path of a member.
 func (o Object) At(name string) string {
 	if o.Path == "" {

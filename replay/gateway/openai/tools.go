@@ -21,24 +21,21 @@ type Tools struct {
 // List returns the tools in the order of the request.
 func (t *Tools) List() []turn.Tool { return t.list }
 
-// Function adds a tool that is a function, whose name, description and parameters are
-// members of o.
-func (t *Tools) Function(o Object) *turn.Error {
-	name, err := o.Need("name")
-	if err != nil {
-		return err
+// ReadFunction reads a tool that is a function: name, description and parameters.
+func ReadFunction(o Object) (tool turn.Tool, err *turn.Error) {
+	if tool.Name, err = o.Need("name"); err != nil {
+		return tool, err
 	}
-	tool := turn.Tool{Name: name}
 	if tool.Description, err = o.Text("description"); err != nil {
-		return err
+		return tool, err
 	}
 	if o.Has("parameters") {
 		tool.Schema = o.Members["parameters"]
-		if !bytes.HasPrefix(bytes.TrimSpace(tool.Schema), []byte("{")) {
-			return o.Invalid("parameters", "invalid_function_parameters", "must be a JSON Schema object")
+		if !bytes.HasPrefix(tool.Schema, []byte("{")) {
+			return tool, o.Invalid("parameters", "invalid_function_parameters", "must be a JSON Schema object")
 		}
 	}
-	return t.Add(tool, o.At("name"))
+	return tool, nil
 }
 
 // Add adds a tool. path names its name in errors.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 
 	"unwire/replay/agent/turn"
 	"unwire/replay/gateway/front"
@@ -32,7 +33,8 @@ func (t *Transcript) Add(role turn.Role, parts ...turn.Part) {
 		t.messages[last].Parts = append(t.messages[last].Parts, parts...)
 		return
 	}
-	t.messages = append(t.messages, turn.Message{Role: role, Parts: parts})
+	// Clipped, since messages of an earlier transcript are shared with others.
+	t.messages = append(t.messages, turn.Message{Role: role, Parts: slices.Clip(parts)})
 }
 
 // Extend adds messages of an earlier transcript.

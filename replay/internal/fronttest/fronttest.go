@@ -198,23 +198,27 @@ func (s strict) walkStruct(v reflect.Value, path string) {
 	}
 }
 
-// variable are parts of answers that differ each time.
-var variable = []struct {
-	pattern *regexp.Regexp
-	with    string
-}{
-	{regexp.MustCompile(`"(chatcmpl-|resp_|msg_|fc_|ctc_|rs_)[A-Z2-7]{26}"`), `"${1}ID"`},
-	{regexp.MustCompile(`"(created|created_at|completed_at)":[0-9]+`), `"${1}":0`},
-}
+// Ids and times differ each time.
+var (
+	ids   = regexp.MustCompile(`\b(chatcmpl-|resp_|msg_|fc_|ctc_|rs_)[A-Z2-7]{26}\b`)
+	times = regexp.MustCompile(`"(created|created_at|completed_at)":[0-9]+`)
+)
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// Golden compares an answer with a file, without ids and times.
+// Golden compares an answer with a file. Ids are numbered in the order in which they
+// appear, and times are 0.
 func Golden(t testing.TB, file string, got []byte) {
 	t.Helper()
-	for _, v := range variable {
-		got = v.pattern.ReplaceAll(got, []byte(v.with))
-	}
+	got = times.ReplaceAll(got, []byte(`"${1}":0`))
+	numbers := map[string]string{}
+	got = ids.ReplaceAllFunc(got, func(id []byte) []byte {
+		if numbers[string(id)] == "" {
+			prefix := ids.FindSubmatch(id)[1]
+			numbers[string(id)] = fmt.Sprintf("%s%d", prefix, len(numbers)+1)
+		}
+		return []byte(numbers[string(id)])
+	})
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)

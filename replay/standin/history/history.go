@@ -11,11 +11,11 @@
 // the blobs that it does not have with get_blob_args. An entry that begins with "{" is
 // the message itself. Each blob is one JSON object:
 //
-//	{"role": "system", "content": "You are …"}
+//	{"role": "system", "content": "From here on, be brief."}
 //	{"role": "user", "content": "What is in a.txt?"}
 //	{"role": "user", "content": [
 //	  {"type": "text", "text": "And what is this?"},
-//	  {"type": "image", "image": "<base64>", "mimeType": "image/png"}]}
+//	  {"type": "image", "image": "<base64>", "mediaType": "image/png"}]}
 //	{"role": "assistant", "content": [
 //	  {"type": "reasoning", "text": "I should read it."},
 //	  {"type": "text", "text": "I read the file."},
@@ -24,8 +24,9 @@
 //	  {"type": "tool-result", "toolCallId": "c1", "toolName": "read", "result": "hello"}]}
 //
 // Content that is a string is one text. A result is a string, or a list of text and
-// image parts; "isError": true marks one of a tool that failed. Members and types of
-// parts that are not named here are ignored.
+// image parts; pictures may also be in a list "experimental_content" beside it.
+// "isError": true marks a result of a tool that failed. Members and types of parts that
+// are not named here are ignored.
 //
 // # The action
 //
@@ -36,8 +37,9 @@
 // turn is the last user message of the history, and the results after it are the
 // results of the turn's first calls.
 //
-// conversation_state.turns is not read for messages. Its length counts turns in
-// conversations whose checkpoints the stand-in made.
+// conversation_state.turns is not read for messages. Its length is the number of turns
+// so far, with the one that a resume_action continues. The system prompt is in
+// custom_system_prompt; system messages of the list are those in the middle.
 //
 // # How sure it is
 //
@@ -49,6 +51,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -57,10 +60,10 @@ import (
 
 // The roles of messages.
 const (
-	System    = "system"
-	User      = "user"
-	Assistant = "assistant"
-	Tool      = "tool"
+	system    = "system"
+	user      = "user"
+	assistant = "assistant"
+	tool      = "tool"
 )
 
 // A Message is one entry of a transcript.
@@ -96,12 +99,15 @@ type part struct {
 	Type       string          `json:"type"`
 	Text       string          `json:"text"`
 	Image      string          `json:"image"`
-	MIMEType   string          `json:"mimeType"`
+	MediaType  string          `json:"mediaType"`
+	MIMEType   string          `json:"mimeType"` // in clients of an older shape
 	ToolCallID string          `json:"toolCallId"`
 	ToolName   string          `json:"toolName"`
 	Args       json.RawMessage `json:"args"`
 	Result     json.RawMessage `json:"result"`
-	IsError    bool            `json:"isError"`
+	// More is what a result has besides text.
+	More    json.RawMessage `json:"experimental_content"`
+	IsError bool            `json:"isError"`
 }
 
 // Parse reads the blob of one message.
@@ -114,7 +120,7 @@ func Parse(blob []byte) (Message, error) {
 		return Message{}, fmt.Errorf("history: %w", err)
 	}
 	switch m.Role {
-	case System, User, Assistant, Tool:
+	case system, user, assistant, tool:
 	default:
 		return Message{}, fmt.Errorf("history: role %q is not known (known: system, user, assistant, tool)", m.Role)
 	}
@@ -166,18 +172,36 @@ func (p *part) read() (_ Part, known bool, err error) {
 		if err != nil {
 			return Part{}, false, fmt.Errorf("image: %w", err)
 		}
-		return Part{Kind: p.Type, Image: data, MIME: p.MIMEType}, true, nil
+		return Part{Kind: p.Type, Image: data, MIME: cmp.Or(p.MediaType, p.MIMEType)}, true, nil
 	case "tool-call", "tool-result":
 		if p.ToolCallID == "" {
 			return Part{}, false, fmt.Errorf("%s without a toolCallId", p.Type)
 		}
 		out := Part{Kind: p.Type, CallID: p.ToolCallID, Name: p.ToolName, Args: p.Args, IsError: p.IsError}
 		if p.Type == "tool-result" {
-			out.Result, err = parseContent(p.Result)
+			out.Result, err = parseResult(p.Result, p.More)
 		}
 		return out, true, err
 	}
 	return Part{}, false, nil
+}
+
+// parseResult reads the text of a result, and the pictures that come beside it.
+func parseResult(result, more json.RawMessage) ([]Part, error) {
+	parts, err := parseContent(result)
+	if err != nil {
+		return nil, err
+	}
+	besides, err := parseContent(more)
+	if err != nil {
+		return nil, fmt.Errorf("experimental_%w", err)
+	}
+	for _, p := range besides {
+		if p.Kind != "text" || result == nil {
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
 }
 
 // Text joins the texts of parts with line feeds.
@@ -199,25 +223,35 @@ type Call struct {
 	IsError bool
 }
 
-// Unfinished returns the prompt of a turn that is to go on, the pictures that came with
-// it and the calls that have results, in the order in which they were asked for. It
-// returns false if no user message is in the transcript.
+// A Turn is one that is to go on.
+type Turn struct {
+	Prompt string
+	// Images came with the prompt.
+	Images []Part
+	// Calls have results. They are in the order in which they were asked for.
+	Calls []Call
+	// Place is how many turns there were before.
+	Place int
+}
+
+// Unfinished returns the last turn of a transcript, nil if it has no user message.
 //
 // Calls without results are left out, and so are results without calls: a client may
 // have lost either.
-func Unfinished(transcript []Message) (prompt string, images []Part, calls []Call, ok bool) {
+func Unfinished(transcript []Message) *Turn {
 	last := -1
 	for i, m := range transcript {
-		if m.Role == User {
+		if m.Role == user {
 			last = i
 		}
 	}
 	if last < 0 {
-		return "", nil, nil, false
+		return nil
 	}
+	t := &Turn{Prompt: Text(transcript[last].Parts), Place: Answered(transcript[:last])}
 	for _, p := range transcript[last].Parts {
 		if p.Kind == "image" {
-			images = append(images, p)
+			t.Images = append(t.Images, p)
 		}
 	}
 
@@ -233,11 +267,11 @@ func Unfinished(transcript []Message) (prompt string, images []Part, calls []Cal
 	for _, m := range transcript[last:] {
 		for _, p := range m.Parts {
 			if result, answered := results[p.CallID]; p.Kind == "tool-call" && answered {
-				calls = append(calls, Call{Name: p.Name, Args: p.Args, Result: result.Result, IsError: result.IsError})
+				t.Calls = append(t.Calls, Call{Name: p.Name, Args: p.Args, Result: result.Result, IsError: result.IsError})
 			}
 		}
 	}
-	return Text(transcript[last].Parts), images, calls, true
+	return t
 }
 
 // Answered counts the user messages that an answer of the assistant follows.
@@ -245,9 +279,9 @@ func Answered(transcript []Message) (n int) {
 	open := false
 	for _, m := range transcript {
 		switch {
-		case m.Role == User:
+		case m.Role == user:
 			open = true
-		case m.Role == Assistant && open:
+		case m.Role == assistant && open:
 			n, open = n+1, false
 		}
 	}

@@ -1,4 +1,5 @@
-package standin
+// Package certificate makes the throwaway certificate of the stand-in.
+package certificate
 
 import (
 	"crypto/ecdsa"
@@ -16,9 +17,9 @@ import (
 // certificateLife is short: nobody should come to rely on such a certificate.
 const certificateLife = 7 * 24 * time.Hour
 
-// makeCertificate makes an authority, forgets its key, and returns its
+// Make makes an authority, forgets its key, and returns its
 // certificate as PEM with a leaf for loopback and the given hosts.
-func makeCertificate(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
+func Make(hosts []string) (ca []byte, leaf tls.Certificate, err error) {
 	now := time.Now()
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,4 +1,6 @@
-package standin
+// Package strictjson reads JSON into structs and refuses members that the structs do
+// not have, with the place of the mistake.
+package strictjson
 
 import (
 	"bytes"
@@ -13,11 +15,11 @@ import (
 	"unwire/decode/jsontree"
 )
 
-// readStrict reads JSON into v, whose structs name their members by json tags.
+// Read reads JSON into v, whose structs name their members by json tags.
 // encoding/json can refuse unknown members too, but not say where they are.
 //
 // Errors: `turns[0].steps[3].tool: unknown member "nmae"`.
-func readStrict(data []byte, v any) error {
+func Read(data []byte, v any) error {
 	if !json.Valid(data) {
 		var any any
 		err := json.Unmarshal(data, &any)
@@ -47,7 +49,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 	case reflect.Slice:
 		var list []json.RawMessage
 		if json.Unmarshal(data, &list) != nil {
-			return at(path, "want a list, got %s", glimpse(data))
+			return at(path, "want a list, got %s", Glimpse(data))
 		}
 		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
 		for i, item := range list {
@@ -58,7 +60,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 		return nil
 	case reflect.Map, reflect.String, reflect.Bool, reflect.Int, reflect.Int32:
 		if json.Unmarshal(data, v.Addr().Interface()) != nil {
-			return at(path, "want %s, got %s", kindName(v.Kind()), glimpse(data))
+			return at(path, "want %s, got %s", kindName(v.Kind()), Glimpse(data))
 		}
 		return nil
 	}
@@ -68,7 +70,7 @@ func strict(path string, data []byte, v reflect.Value) error {
 func strictStruct(path string, data []byte, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
-		return at(path, "want an object, got %s", glimpse(data))
+		return at(path, "want an object, got %s", Glimpse(data))
 	}
 	if name := duplicate(data); name != "" {
 		return at(path, "member %q stands there twice", name)
@@ -130,7 +132,7 @@ func kindName(k reflect.Kind) string {
 	return "a whole number"
 }
 
-func glimpse(data []byte) string {
+func Glimpse(data []byte) string {
 	data = bytes.TrimSpace(data)
 	if len(data) > 40 {
 		return string(bytes.ToValidUTF8(data[:40], nil)) + "…"

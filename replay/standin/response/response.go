@@ -1,4 +1,6 @@
-package standin
+// Package response has the writer between connect-go and net/http: it can leave out the
+// end of a stream, which connect-go cannot, and write a stream as server-sent events.
+package response
 
 import (
 	"context"
@@ -26,9 +28,9 @@ type writer struct {
 
 type writerKey struct{}
 
-// dropEnd has the rest of the response swallowed: called when nothing but the
+// DropEnd has the rest of the response swallowed: called when nothing but the
 // end-of-stream message is left to write.
-func dropEnd(ctx context.Context) {
+func DropEnd(ctx context.Context) {
 	if w, ok := ctx.Value(writerKey{}).(*writer); ok {
 		w.dropped = true
 	}
@@ -85,9 +87,9 @@ func (w *writer) event(frame []byte) error {
 	return err
 }
 
-// wrap puts a writer around a handler of the API. bidi says that the handler
+// Wrap puts a writer around a handler of the API. bidi says that the handler
 // needs HTTP/2.
-func wrap(next http.Handler, bidi bool, sse string) http.Handler {
+func Wrap(next http.Handler, bidi bool, sse string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if bidi && r.ProtoMajor < 2 {
 			rw.WriteHeader(statusBidiNeedsHTTP2)

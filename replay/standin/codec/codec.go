@@ -1,4 +1,6 @@
-package standin
+// Package codec has the codecs of the stand-in: Connect's, with the same bytes for the
+// same message each time.
+package codec
 
 import (
 	"bytes"
@@ -11,16 +13,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// binaryCodec is connect-go's "proto" with one difference: fields are written in
+// Binary is connect-go's "proto" with one difference: fields are written in
 // order. A message that is built from a descriptor keeps its fields in a map,
 // and would otherwise look different each time.
-type binaryCodec struct{}
+type Binary struct{}
 
-var _ connect.Codec = binaryCodec{}
+var _ connect.Codec = Binary{}
 
-func (binaryCodec) Name() string { return "proto" }
+// Name returns "proto".
+func (Binary) Name() string { return "proto" }
 
-func (binaryCodec) Marshal(v any) ([]byte, error) {
+func (Binary) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return nil, fmt.Errorf("%T doesn't implement proto.Message", v)
@@ -28,24 +31,28 @@ func (binaryCodec) Marshal(v any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-func (binaryCodec) Unmarshal(data []byte, v any) error {
+func (Binary) Unmarshal(data []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return fmt.Errorf("%T doesn't implement proto.Message", v)
 	}
 	if err := proto.Unmarshal(data, m); err != nil {
-		return fmt.Errorf("unmarshal into %s: %w", goType(m), err)
+		return fmt.Errorf("unmarshal into %s: %w", GoType(m), err)
 	}
 	return nil
 }
 
-// jsonCodec is connect-go's "json" without the spaces that protojson strews in
+// JSON is connect-go's "json" without the spaces that protojson strews in
 // so that nobody relies on its bytes.
-type jsonCodec struct{ name string }
+type JSON struct {
+	// Form is the name under which connect knows it: json, or json with a charset.
+	Form string
+}
 
-func (c jsonCodec) Name() string { return c.name }
+// Name returns Form.
+func (c JSON) Name() string { return c.Form }
 
-func (jsonCodec) Marshal(v any) ([]byte, error) {
+func (JSON) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return nil, fmt.Errorf("%T doesn't implement proto.Message", v)
@@ -61,7 +68,7 @@ func (jsonCodec) Marshal(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (jsonCodec) Unmarshal(data []byte, v any) error {
+func (JSON) Unmarshal(data []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return fmt.Errorf("%T doesn't implement proto.Message", v)
@@ -70,14 +77,14 @@ func (jsonCodec) Unmarshal(data []byte, v any) error {
 		return fmt.Errorf("zero-length payload is not a valid JSON object")
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, m); err != nil {
-		return fmt.Errorf("unmarshal into %s: %w", goType(m), err)
+		return fmt.Errorf("unmarshal into %s: %w", GoType(m), err)
 	}
 	return nil
 }
 
-// goType is the name that the message's generated Go type would have, which is
+// GoType is the name that the message's generated Go type would have, which is
 // what a connect-go server's parse errors show.
-func goType(m proto.Message) string {
+func GoType(m proto.Message) string {
 	d := m.ProtoReflect().Descriptor()
 	segments := strings.Split(string(d.ParentFile().Package()), ".")
 	name := strings.TrimPrefix(string(d.FullName()), string(d.ParentFile().Package())+".")

@@ -1,4 +1,4 @@
-package standin
+package codec
 
 import (
 	"io"
@@ -10,6 +10,23 @@ import (
 	"unwire/decode/envelope"
 )
 
+// maxWindow bounds the memory of a decompressor.
+const maxWindow = 16 << 20
+
+// A Compression says what a server offers: names in its own order are gzip, br and zstd,
+// and the client's order decides. Messages below MinBytes go as they are. No names:
+// never compressed.
+type Compression struct {
+	Names    []string `json:"names"`
+	MinBytes int      `json:"min_bytes"`
+}
+
+// Known reports whether there is a compression of that name.
+func Known(name string) bool {
+	_, ok := compressions[name]
+	return ok
+}
+
 // compressions are what the server can offer. Its own gzip is connect-go's.
 var compressions = map[string]connect.HandlerOption{
 	"gzip": nil,
@@ -17,8 +34,8 @@ var compressions = map[string]connect.HandlerOption{
 	"zstd": connect.WithCompression("zstd", newZstdReader, newZstdWriter),
 }
 
-// options are the handler options of the script's compression.
-func (c *scriptCompression) options() []connect.HandlerOption {
+// Options are the handler options of the script's compression.
+func (c *Compression) Options() []connect.HandlerOption {
 	list := []connect.HandlerOption{connect.WithCompressMinBytes(c.MinBytes)}
 	gzip := false
 	for _, name := range c.Names {
@@ -33,12 +50,16 @@ func (c *scriptCompression) options() []connect.HandlerOption {
 	return list
 }
 
+// newBrotliReader returns what decompresses br.
 func newBrotliReader() connect.Decompressor { return newDecompressor("br") }
 
+// newBrotliWriter returns what compresses br.
 func newBrotliWriter() connect.Compressor { return brotli.NewWriter(nil) }
 
+// newZstdReader returns what decompresses zstd.
 func newZstdReader() connect.Decompressor { return newDecompressor("zstd") }
 
+// newZstdWriter returns what compresses zstd.
 func newZstdWriter() connect.Compressor {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -56,7 +77,7 @@ type decompressor struct {
 }
 
 func newDecompressor(encoding string) *decompressor {
-	return &decompressor{encoding: encoding, decoder: envelope.Decompressor{MaxWindow: maxMessageBytes}}
+	return &decompressor{encoding: encoding, decoder: envelope.Decompressor{MaxWindow: maxWindow}}
 }
 
 func (d *decompressor) Reset(r io.Reader) (err error) {
