@@ -32,7 +32,6 @@ type chat struct {
 	messages []string
 	requests int
 	parallel []int // calls in each response
-	first    []time.Duration
 }
 
 type chatMessage struct {
