@@ -32,9 +32,6 @@ const KeyVariable = "UNWIRE_SERVE_KEY"
 // leastKey is the shortest key of a file, in bytes.
 const leastKey = 8
 
-// drainTime is how long running responses may go on when the command ends.
-const drainTime = 5 * time.Second
-
 type flags struct {
 	app.Target
 	listen, key, keyFile, out string
