@@ -43,7 +43,7 @@ type chat struct {
 func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, request protoreflect.Message, emit func(*dynamicpb.Message) error) error {
 	c := &chat{ctx: ctx, output: md.Output(), path: chatFields(md), emit: emit, vars: variables{text: map[string]string{}}}
 	place := c.read(request)
-	chosen := choose(s.script.Chats, c.vars.text["prompt"], place)
+	chosen := choose(s.script.Chats, c.vars.text["prompt"], place, false)
 	if chosen == nil {
 		return connect.NewError(connect.CodeNotFound, errors.New("the script has no chat for this prompt"))
 	}

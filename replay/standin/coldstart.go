@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -32,26 +33,24 @@ func (t *turn) coldStart() (place int, err error) {
 	resumed := has(t.request, "action", "resume_action") ||
 		get(t.request, "action", "user_message_action", "user_message", "is_simulated_msg").Bool()
 	place = get(t.request, "conversation_state", "turns").List().Len()
-	if place == 0 {
-		place = history.Answered(transcript)
-	} else if resumed {
-		place--
-	}
 	if !resumed {
+		if place == 0 {
+			place = history.Answered(transcript)
+		}
 		return place, nil
 	}
 
-	prompt, images, calls, ok := history.Unfinished(transcript)
-	if !ok {
+	last := history.Unfinished(transcript)
+	if last == nil {
 		return 0, connect.NewError(connect.CodeInvalidArgument, errors.New("there is no turn to go on with: the conversation_state has no user message"))
 	}
-	if len(calls) > 0 && get(t.request, "conversation_state", "turns").List().Len() == 0 {
-		place = max(0, place-1)
+	t.vars.text["prompt"] = last.Prompt
+	t.vars.text["images"] = history.Images(last.Images)
+	t.done = last.Calls
+	if place == 0 {
+		return last.Place, nil
 	}
-	t.vars.text["prompt"] = prompt
-	t.vars.text["images"] = history.Images(images)
-	t.done = calls
-	return place, nil
+	return place - 1, nil
 }
 
 // transcript returns the messages of the conversation state. The server asks the client
@@ -64,7 +63,8 @@ func (t *turn) transcript() (list []history.Message, err error) {
 	for i := range roots.Len() {
 		id := roots.Get(i).Bytes()
 		data := id
-		if !bytes.HasPrefix(id, []byte("{")) || len(id) == sha256.Size && t.s.blobs.get(id) != nil {
+		// An id may begin with a brace by chance.
+		if !bytes.HasPrefix(id, []byte("{")) || !json.Valid(id) {
 			if data, err = t.blob(id); err != nil {
 				return nil, err
 			}
@@ -107,6 +107,9 @@ func (t *turn) images() ([]history.Part, error) {
 	for i := range list.Len() {
 		m := list.Get(i).Message()
 		p := history.Part{Kind: "image", MIME: stringField(m, "mime_type"), Image: bytesField(m, "data")}
+		if fd := m.Descriptor().Fields().ByName("blob_id_with_data"); fd != nil && m.Has(fd) {
+			p.Image = bytesField(m.Get(fd).Message(), "data")
+		}
 		if id := bytesField(m, "blob_id"); len(p.Image) == 0 && len(id) > 0 {
 			var err error
 			if p.Image, err = t.blob(id); err != nil {
@@ -126,7 +129,7 @@ func (t *turn) skip(st *scriptStep) error {
 		t.answer.WriteString(t.vars.expand(st.text))
 		t.vars.text["answer"] = t.answer.String()
 	case st.Tool != nil:
-		return t.recall(st.Tool)
+		t.recall(st.Tool)
 	case st.Tools != nil:
 		return t.recallAll(st.Tools)
 	case st.KVSet != nil:
@@ -135,21 +138,25 @@ func (t *turn) skip(st *scriptStep) error {
 	return nil
 }
 
-// recallAll takes the results of parallel calls, and asks for those that are missing.
+// recallAll takes the results of parallel calls, and asks for those that are missing. A
+// result belongs to the call that is most like it.
 func (t *turn) recallAll(tools *scriptTools) error {
-	var missing []*question
-	for i := range tools.Calls {
-		if len(t.done) > 0 {
-			if err := t.recall(&tools.Calls[i]); err != nil {
-				return err
-			}
-			continue
-		}
-		q, err := t.ask(&tools.Calls[i])
-		if err != nil {
+	open := make([]*scriptTool, len(tools.Calls))
+	for i := range open {
+		open[i] = &tools.Calls[i]
+	}
+	for len(open) > 0 && len(t.done) > 0 {
+		best := mostLike(len(open), func(i int) int { return t.likeness(open[i], t.done[0]) })
+		t.take(open[best], 0)
+		open = slices.Delete(open, best, best+1)
+	}
+
+	missing := make([]*question, len(open))
+	for i, tool := range open {
+		var err error
+		if missing[i], err = t.ask(tool); err != nil {
 			return err
 		}
-		missing = append(missing, q)
 	}
 	for _, q := range missing {
 		if err := t.answered(q); err != nil {
@@ -161,20 +168,28 @@ func (t *turn) recallAll(tools *scriptTools) error {
 
 // recall takes the result of a call from the transcript: that of the same tool with the
 // same arguments, else of the same tool, else the first one.
-func (t *turn) recall(tool *scriptTool) error {
-	best, bestScore := 0, -1
-	for i, call := range t.done {
-		if score := t.likeness(tool, call); score > bestScore {
-			best, bestScore = i, score
+func (t *turn) recall(tool *scriptTool) {
+	t.take(tool, mostLike(len(t.done), func(i int) int { return t.likeness(tool, t.done[i]) }))
+}
+
+// mostLike returns the first of n indexes with the highest score.
+func mostLike(n int, score func(int) int) (best int) {
+	for i := 1; i < n; i++ {
+		if score(i) > score(best) {
+			best = i
 		}
 	}
-	call := t.done[best]
-	t.done = append(t.done[:best:best], t.done[best+1:]...)
+	return best
+}
+
+// take uses result i of the transcript as that of the tool.
+func (t *turn) take(tool *scriptTool, i int) {
+	call := t.done[i]
+	t.done = slices.Delete(t.done, i, i+1)
 	if tool.As != "" {
 		t.vars.results[tool.As] = recalled(tool, call)
 		t.vars.outputs[tool.As] = history.Text(call.Result)
 	}
-	return nil
 }
 
 // likeness says how well a call of the transcript fits a call of the script.

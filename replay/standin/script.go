@@ -35,7 +35,7 @@ import (
 //	  },
 //	  "appends": {"window": 16, "hold_ms": 0},
 //	  "turns": [{
-//	    "name": "explain", "when": "backoff", "bootstrap_ms": 0,
+//	    "name": "explain", "when": "backoff", "with_tools": true, "bootstrap_ms": 0,
 //	    "steps": [
 //	      {"heartbeat": 1},
 //	      {"echo": true},
@@ -75,7 +75,9 @@ import (
 // and the other streams of aiserver.v1.ChatService that carry its response. Of a list, a call gets the
 // first entry whose "when" occurs in the prompt; failing that, of those without
 // "when", the one whose place is the number of turns in the conversation state
-// that the client sent back (the last one for every further turn).
+// that the client sent back (the last one for every further turn). A turn with
+// "with_tools" is only for clients that announced tools with their prompt, or, if it is
+// false, for the others.
 //
 // The default script has turns for the prompts that contain "tools demo" and
 // fault:NAME; run unwire standin --print-script to see them.
@@ -169,6 +171,8 @@ type scriptTurn struct {
 	Name  string       `json:"name"`
 	When  string       `json:"when"`
 	Steps []scriptStep `json:"steps"`
+	// only for clients that announced tools with the prompt, or only for the others
+	WithTools *bool `json:"with_tools"`
 	// instead of the script's
 	BootstrapMS *int `json:"bootstrap_ms"`
 }

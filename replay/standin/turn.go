@@ -121,7 +121,7 @@ func (t *turn) run() error {
 	if err != nil {
 		return err
 	}
-	chosen := choose(t.s.script.Turns, t.vars.text["prompt"], place)
+	chosen := choose(t.s.script.Turns, t.vars.text["prompt"], place, len(t.definitions) > 0)
 	if chosen == nil {
 		return connect.NewError(connect.CodeNotFound, errors.New("the script has no turn for this prompt"))
 	}
@@ -150,9 +150,12 @@ func (t *scriptTurn) calls() (n int) {
 }
 
 // choose returns the script's entry for a prompt; see Script.
-func choose(turns []scriptTurn, prompt string, place int) *scriptTurn {
+func choose(turns []scriptTurn, prompt string, place int, tools bool) *scriptTurn {
 	var plain []*scriptTurn
 	for i := range turns {
+		if with := turns[i].WithTools; with != nil && *with != tools {
+			continue
+		}
 		if turns[i].When == "" {
 			plain = append(plain, &turns[i])
 		} else if strings.Contains(prompt, turns[i].When) {

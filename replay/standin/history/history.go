@@ -24,8 +24,9 @@
 //	  {"type": "tool-result", "toolCallId": "c1", "toolName": "read", "result": "hello"}]}
 //
 // Content that is a string is one text. A result is a string, or a list of text and
-// image parts; "isError": true marks one of a tool that failed. Members and types of
-// parts that are not named here are ignored.
+// image parts; pictures may also be in a list "experimental_content" beside it.
+// "isError": true marks a result of a tool that failed. Members and types of parts that
+// are not named here are ignored.
 //
 // # The action
 //
@@ -104,7 +105,9 @@ type part struct {
 	ToolName   string          `json:"toolName"`
 	Args       json.RawMessage `json:"args"`
 	Result     json.RawMessage `json:"result"`
-	IsError    bool            `json:"isError"`
+	// More is what a result has besides text.
+	More    json.RawMessage `json:"experimental_content"`
+	IsError bool            `json:"isError"`
 }
 
 // Parse reads the blob of one message.
@@ -176,11 +179,29 @@ func (p *part) read() (_ Part, known bool, err error) {
 		}
 		out := Part{Kind: p.Type, CallID: p.ToolCallID, Name: p.ToolName, Args: p.Args, IsError: p.IsError}
 		if p.Type == "tool-result" {
-			out.Result, err = parseContent(p.Result)
+			out.Result, err = parseResult(p.Result, p.More)
 		}
 		return out, true, err
 	}
 	return Part{}, false, nil
+}
+
+// parseResult reads the text of a result, and the pictures that come beside it.
+func parseResult(result, more json.RawMessage) ([]Part, error) {
+	parts, err := parseContent(result)
+	if err != nil {
+		return nil, err
+	}
+	besides, err := parseContent(more)
+	if err != nil {
+		return nil, fmt.Errorf("experimental_%w", err)
+	}
+	for _, p := range besides {
+		if p.Kind != "text" || result == nil {
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
 }
 
 // Text joins the texts of parts with line feeds.
@@ -202,13 +223,22 @@ type Call struct {
 	IsError bool
 }
 
-// Unfinished returns the prompt of a turn that is to go on, the pictures that came with
-// it and the calls that have results, in the order in which they were asked for. It
-// returns false if no user message is in the transcript.
+// A Turn is one that is to go on.
+type Turn struct {
+	Prompt string
+	// Images came with the prompt.
+	Images []Part
+	// Calls have results. They are in the order in which they were asked for.
+	Calls []Call
+	// Place is how many turns there were before.
+	Place int
+}
+
+// Unfinished returns the last turn of a transcript, nil if it has no user message.
 //
 // Calls without results are left out, and so are results without calls: a client may
 // have lost either.
-func Unfinished(transcript []Message) (prompt string, images []Part, calls []Call, ok bool) {
+func Unfinished(transcript []Message) *Turn {
 	last := -1
 	for i, m := range transcript {
 		if m.Role == user {
@@ -216,11 +246,12 @@ func Unfinished(transcript []Message) (prompt string, images []Part, calls []Cal
 		}
 	}
 	if last < 0 {
-		return "", nil, nil, false
+		return nil
 	}
+	t := &Turn{Prompt: Text(transcript[last].Parts), Place: Answered(transcript[:last])}
 	for _, p := range transcript[last].Parts {
 		if p.Kind == "image" {
-			images = append(images, p)
+			t.Images = append(t.Images, p)
 		}
 	}
 
@@ -236,11 +267,11 @@ func Unfinished(transcript []Message) (prompt string, images []Part, calls []Cal
 	for _, m := range transcript[last:] {
 		for _, p := range m.Parts {
 			if result, answered := results[p.CallID]; p.Kind == "tool-call" && answered {
-				calls = append(calls, Call{Name: p.Name, Args: p.Args, Result: result.Result, IsError: result.IsError})
+				t.Calls = append(t.Calls, Call{Name: p.Name, Args: p.Args, Result: result.Result, IsError: result.IsError})
 			}
 		}
 	}
-	return Text(transcript[last].Parts), images, calls, true
+	return t
 }
 
 // Answered counts the user messages that an answer of the assistant follows.

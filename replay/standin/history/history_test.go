@@ -33,12 +33,12 @@ func TestUnfinishedPairsCallsWithResults(t *testing.T) {
 		`{"role":"tool","content":[{"type":"tool-result","toolCallId":"b","toolName":"read","result":[{"type":"text","text":"two"},{"type":"later"}],"isError":true}]}`,
 		`{"role":"tool","content":[{"type":"tool-result","toolCallId":"a","toolName":"read","result":"one"},{"type":"tool-result","toolCallId":"nobody","result":"?"}]}`,
 	)
-	prompt, images, calls, ok := history.Unfinished(list)
-	if !ok || prompt != "Second" || len(images) != 1 || string(images[0].Image) != "hi" || images[0].MIME != "image/png" {
-		t.Errorf("prompt %q, images %v, %v", prompt, images, ok)
+	last := history.Unfinished(list)
+	if last == nil || last.Prompt != "Second" || last.Place != 1 || len(last.Images) != 1 || string(last.Images[0].Image) != "hi" || last.Images[0].MIME != "image/png" {
+		t.Fatalf("turn %+v", last)
 	}
 	var got []string
-	for _, c := range calls {
+	for _, c := range last.Calls {
 		got = append(got, fmt.Sprintf("%s%s=%s %v", c.Name, c.Args, history.Text(c.Result), c.IsError))
 	}
 	if want := `read{"path":"x"}=one false, read{}=two true`; strings.Join(got, ", ") != want {
@@ -51,8 +51,23 @@ func TestUnfinishedPairsCallsWithResults(t *testing.T) {
 
 func TestUnfinishedWithoutUser(t *testing.T) {
 	t.Parallel()
-	if _, _, _, ok := history.Unfinished(transcript(t, `{"role":"system","content":null}`)); ok {
-		t.Error("a prompt was found")
+	if last := history.Unfinished(transcript(t, `{"role":"system","content":null}`)); last != nil {
+		t.Errorf("a turn was found: %+v", last)
+	}
+}
+
+func TestPicturesOfResults(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		`"result":"see","experimental_content":[{"type":"text","text":"see"},{"type":"image","image":"aGk=","mediaType":"image/png"}]`: "tool x: see, image/png, 2 bytes",
+		`"result":[{"type":"text","text":"see"},{"type":"image","image":"aGk=","mimeType":"image/png"}]`:                               "tool x: see, image/png, 2 bytes",
+		`"experimental_content":[{"type":"text","text":"see"}]`:                                                                        "tool x: see, no images",
+	} {
+		list := transcript(t, `{"role":"tool","content":[{"type":"tool-result","toolCallId":"a","toolName":"x",`+content+`}]}`)
+		got := history.Print(list) + ", " + history.Images(list[0].Parts[0].Result)
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
 	}
 }
 
