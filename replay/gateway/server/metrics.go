@@ -18,7 +18,8 @@ func health(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	_ = front.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"}) // the client may have left
+	// The client may have left.
+	_ = front.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {

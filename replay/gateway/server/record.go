@@ -24,7 +24,8 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handle
 		Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), HTTP: version(r),
 		RequestHeaders: headers, Started: time.Now(), Client: r.RemoteAddr, Source: recordSource,
 	})
-	if err != nil { // what cannot be recorded is still served; the recorder reports why
+	if err != nil {
+		// What cannot be recorded is still served; the recorder reports why.
 		page.ServeHTTP(w, r)
 		return
 	}
@@ -37,7 +38,8 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handle
 	r.Body = &recordedBody{ReadCloser: r.Body, rec: rec}
 	out := &recordedWriter{ResponseWriter: w, rec: rec}
 
-	outcome := captures.Reset // unless it returns: a handler that panics ends the connection
+	// A handler that panics ends the connection.
+	outcome := captures.Reset
 	defer func() { rec.End(outcome, "") }()
 	page.ServeHTTP(out, r)
 	switch {

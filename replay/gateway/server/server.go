@@ -146,7 +146,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // limitBodyTime ends a request whose body does not arrive in BodyTime.
 func (s *Server) limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(s.o.BodyTime)) == nil { // tests may have no connection
+	if control.SetReadDeadline(time.Now().Add(s.o.BodyTime)) == nil {
 		r.Body = &timedBody{r.Body, control}
 	}
 }

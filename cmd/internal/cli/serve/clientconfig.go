@@ -12,7 +12,7 @@ type client struct {
 	name string
 	// command is a line for a shell that runs the client once.
 	command func(url, key, model string) string
-	// config is the client's configuration, with the key by reference to KeyVariable.
+	// config is the client's configuration, with the key by reference to keyVariable.
 	config func(url, model string) string
 }
 
@@ -36,13 +36,13 @@ var clients = []client{
     }
   }
 }
-`, url, model, KeyVariable)
+`, url, model, keyVariable)
 		},
 	},
 	{
 		name: "codex",
 		command: func(url, key, model string) string {
-			return fmt.Sprintf(`%s=%s codex exec -m %s -c model_provider=unwire -c 'model_providers.unwire={name="unwire",base_url="%s/v1",env_key="%s",wire_api="responses"}' "…"`, KeyVariable, key, model, url, KeyVariable)
+			return fmt.Sprintf(`%s=%s codex exec -m %s -c model_provider=unwire -c 'model_providers.unwire={name="unwire",base_url="%s/v1",env_key="%s",wire_api="responses"}' "…"`, keyVariable, key, model, url, keyVariable)
 		},
 		config: func(url, model string) string {
 			return fmt.Sprintf(`model = "%[2]s"
@@ -53,7 +53,7 @@ name = "unwire"
 base_url = "%[1]s/v1"
 env_key = "%[3]s"
 wire_api = "responses"
-`, url, model, KeyVariable)
+`, url, model, keyVariable)
 		},
 	},
 	{
@@ -67,7 +67,7 @@ export ANTHROPIC_API_KEY="$%s"
 export ANTHROPIC_MODEL=%s
 export ANTHROPIC_SMALL_FAST_MODEL=%[3]s
 export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
-`, url, KeyVariable, model)
+`, url, keyVariable, model)
 		},
 	},
 	{
@@ -76,7 +76,7 @@ export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 			return fmt.Sprintf(`curl %s/v1/chat/completions -H "Authorization: Bearer %s" -d '{"model":"%s","messages":[{"role":"user","content":"Hello"}]}'`, url, key, model)
 		},
 		config: func(url, _ string) string {
-			return fmt.Sprintf("export OPENAI_BASE_URL=%s/v1\nexport OPENAI_API_KEY=\"$%s\"\n", url, KeyVariable)
+			return fmt.Sprintf("export OPENAI_BASE_URL=%s/v1\nexport OPENAI_API_KEY=\"$%s\"\n", url, keyVariable)
 		},
 	},
 }

@@ -17,8 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
-	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/proto"
@@ -26,8 +24,8 @@ import (
 	"unwire/replay/gateway/server"
 )
 
-// KeyVariable is the environment variable of the API keys that clients must send.
-const KeyVariable = "UNWIRE_SERVE_KEY"
+// keyVariable is the environment variable of the API keys that clients must send.
+const keyVariable = "UNWIRE_SERVE_KEY"
 
 // leastKey is the shortest key of a file, in bytes.
 const leastKey = 8
@@ -65,7 +63,7 @@ Without --to the upstream is the stand-in, a local server that plays a script. N
 here was verified against the live service. Other hosts need --live and --allow-host; use
 your own account there, and respect the service's terms.
 
-Clients must send a key: one of ` + KeyVariable + ` (separated by spaces), one of the lines of
+Clients must send a key: one of ` + keyVariable + ` (separated by spaces), one of the lines of
 --key-file, or the one that is made at the start and printed. The upstream's token comes
 from --credentials, and is written nowhere.
 
@@ -75,7 +73,7 @@ redacted; show and ls name the other one of the two. Without it nothing is kept.
 const examples = `  unwire serve
   unwire serve --to https://127.0.0.1:9443 --upstream-ca ca.pem -o serve.uwc
   unwire serve --print-config opencode > opencode.json
-  unwire serve --to https://api2.cursor.sh --live --allow-host '*.cursor.sh' --credentials cursor`
+  unwire serve --to https://agent.example --live --allow-host agent.example --credentials env:TOKEN`
 
 func serveCommand(a *app.App) *cobra.Command {
 	var f flags
@@ -101,7 +99,7 @@ func serveCommand(a *app.App) *cobra.Command {
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address")
-	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see it: "+KeyVariable+" and --key-file are safer")
+	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see it: "+keyVariable+" and --key-file are safer")
 	flags.StringVar(&f.keyFile, "key-file", "", "file of API keys that clients may send, one a line, mode 0600")
 	flags.StringSliceVar(&f.origins, "allow-origin", nil, "origin of a web page that may use the server, such as http://localhost:3000")
 	flags.StringVar(&f.reuse, "reuse", "on", "on: results of tools continue the open stream; off: each request starts a stream")
@@ -148,25 +146,16 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, if it got that far
 
-	var recorder captures.Recorder
-	if f.out != "" {
-		capture, err := store.Create(f.out, a.IndexedWhenClosed(store.Options{Profile: proto.Profile()}))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, capture.Close()) }()
-		recorder = capture
-	}
-	up, err := openUpstream(ctx, a, f, recorder)
+	up, err := openUpstream(ctx, a, f)
 	if err != nil {
 		return err
 	}
-	defer up.close()
+	defer func() { err = errors.Join(err, up.close()) }()
 
 	core := gateway.New(up, gateway.Options{
 		Idle: f.idle, MaxAge: f.maxAge, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off",
 	})
-	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: recorder})
+	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder})
 	if err != nil {
 		return err
 	}
@@ -187,7 +176,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 
 // keys returns the API keys; made says that the only one is new.
 func (f *flags) keys() (keys []string, made bool, err error) {
-	keys = append(strings.Fields(os.Getenv(KeyVariable)), strings.Fields(f.key)...)
+	keys = append(strings.Fields(os.Getenv(keyVariable)), strings.Fields(f.key)...)
 	if f.keyFile != "" {
 		more, err := app.ReadSecretLines(f.keyFile, leastKey)
 		if err != nil {
@@ -214,14 +203,14 @@ func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *ups
 		}
 		return a.Print(event)
 	}
-	shown := "$" + KeyVariable
+	shown := "$" + keyVariable
 	if made {
 		shown = key
 	}
 	fmt.Fprintf(a.Out, "%s/v1\n", url)
 	a.Say("upstream  %s", up.name)
 	if made {
-		a.Say("key       %s (new at each start; set %s to choose one)", key, KeyVariable)
+		a.Say("key       %s (new at each start; set %s to choose one)", key, keyVariable)
 	} else {
 		a.Say("key       as given")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/proto"
 	"unwire/replay/agent"
@@ -22,9 +23,11 @@ import (
 
 // An upstream is the agent that answers.
 type upstream struct {
-	client *agent.Client
-	name   string // for people
-	stop   func()
+	client   *agent.Client
+	name     string            // for people
+	recorder captures.Recorder // nil: nothing is recorded
+	capture  *store.Store      // nil: nothing is recorded
+	stop     func()            // ends the stand-in
 }
 
 var _ gateway.Upstream = (*upstream)(nil)
@@ -41,18 +44,23 @@ func (u *upstream) Run(ctx context.Context, r *turn.Request) (gateway.Stream, er
 	return s, nil
 }
 
-func (u *upstream) close() {
+func (u *upstream) close() error {
 	u.client.Close()
 	u.stop()
+	if u.capture == nil {
+		return nil
+	}
+	return u.capture.Close()
 }
 
 // openUpstream builds the client of the upstream, and starts the stand-in if none is named.
-func openUpstream(ctx context.Context, a *app.App, f flags, recorder captures.Recorder) (*upstream, error) {
+// The capture is made when everything else has been checked.
+func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 	if err := app.OneOf("--transport", f.transport, agent.Auto, agent.HTTP2, agent.SSE); err != nil {
 		return nil, err
 	}
 	o := agent.Options{
-		Profile: proto.Profile(), Transport: f.transport, Recorder: recorder, ClientVersion: f.clientVersion, Privacy: f.privacy,
+		Profile: proto.Profile(), Transport: f.transport, ClientVersion: f.clientVersion, Privacy: f.privacy,
 		Live: f.Live, AllowHosts: f.Allow,
 	}
 	if f.toolMap != "" {
@@ -77,11 +85,32 @@ func openUpstream(ctx context.Context, a *app.App, f flags, recorder captures.Re
 	if err != nil {
 		return nil, err
 	}
-	if u.client, err = agent.New(ctx, o); err != nil {
+	if err = outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err == nil {
+		err = u.record(a, f.out)
+		o.Recorder = u.recorder
+	}
+	if err == nil {
+		u.client, err = agent.New(ctx, o)
+	}
+	if err != nil {
 		u.stop()
 		return nil, app.Refusal(err)
 	}
 	return u, nil
+}
+
+// record opens the capture, if one is named.
+func (u *upstream) record(a *app.App, out string) (err error) {
+	if out == "" {
+		return nil
+	}
+	u.capture, err = store.Create(out, a.IndexedWhenClosed(store.Options{
+		Failed: func(err error) { a.SayStopped(err, "the server") },
+	}))
+	if err == nil {
+		u.recorder = u.capture
+	}
+	return err
 }
 
 // startStandin starts the local server of the agent API.
