@@ -140,17 +140,19 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := app.ListenLoopback(f.listen)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = listener.Close() }() // the server has closed it, if it got that far
-
 	up, err := openUpstream(ctx, a, f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.close()) }()
+	listener, err := app.ListenLoopback(f.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the server has closed it, if it got that far
+	if err := up.begin(ctx, a, f.out); err != nil {
+		return err
+	}
 
 	core := gateway.New(up, gateway.Options{
 		Idle: f.idle, MaxAge: f.maxAge, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off",

@@ -23,7 +23,8 @@ import (
 
 // An upstream is the agent that answers.
 type upstream struct {
-	client   *agent.Client
+	options  agent.Options
+	client   *agent.Client     // nil before begin
 	name     string            // for people
 	recorder captures.Recorder // nil: nothing is recorded
 	capture  *store.Store      // nil: nothing is recorded
@@ -45,7 +46,9 @@ func (u *upstream) Run(ctx context.Context, r *turn.Request) (gateway.Stream, er
 }
 
 func (u *upstream) close() error {
-	u.client.Close()
+	if u.client != nil {
+		u.client.Close()
+	}
 	u.stop()
 	if u.capture == nil {
 		return nil
@@ -53,8 +56,7 @@ func (u *upstream) close() error {
 	return u.capture.Close()
 }
 
-// openUpstream builds the client of the upstream, and starts the stand-in if none is named.
-// The capture is made when everything else has been checked.
+// openUpstream reads the flags of the upstream, and starts the stand-in if none is named.
 func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 	if err := app.OneOf("--transport", f.transport, agent.Auto, agent.HTTP2, agent.SSE); err != nil {
 		return nil, err
@@ -85,18 +87,21 @@ func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err == nil {
-		err = u.record(a, f.out)
-		o.Recorder = u.recorder
-	}
-	if err == nil {
-		u.client, err = agent.New(ctx, o)
-	}
-	if err != nil {
+	if err = outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err != nil {
 		u.stop()
 		return nil, app.Refusal(err)
 	}
+	u.options = o
 	return u, nil
+}
+
+// begin makes the capture, if one is named, and the client.
+func (u *upstream) begin(ctx context.Context, a *app.App, out string) (err error) {
+	if err = u.record(a, out); err == nil {
+		u.options.Recorder = u.recorder
+		u.client, err = agent.New(ctx, u.options)
+	}
+	return err
 }
 
 // record opens the capture, if one is named.
