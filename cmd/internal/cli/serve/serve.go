@@ -151,6 +151,9 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 	defer func() { _ = listener.Close() }() // the server has closed it, if it got that far
 	if err := up.begin(ctx, a, f.out); err != nil {
+		if ctx.Err() != nil {
+			return nil // ending before the first request is as good as after it
+		}
 		return err
 	}
 
