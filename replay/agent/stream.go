@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"unwire/replay/agent/internal/history"
 	"unwire/replay/agent/internal/message"
 	"unwire/replay/agent/internal/tools"
 	"unwire/replay/agent/internal/transport"
@@ -53,7 +54,8 @@ type Stream struct {
 	ended    *turn.Ended // the reader's, once the turn has ended
 	limit    *time.Timer // from the end of the turn to that of the stream
 
-	blobs blobs
+	// blobs are the reader's, once the stream runs.
+	blobs history.Blobs
 
 	mu    sync.Mutex
 	calls calls
