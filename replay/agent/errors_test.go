@@ -139,4 +139,3 @@ func TestPending(t *testing.T) {
 	}
 	c.end()
 }
-
