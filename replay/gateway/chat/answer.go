@@ -61,18 +61,10 @@ func collect(ctx context.Context, t front.Turn) (*answer, error) {
 		}
 		return nil
 	}, nil)
+	if err == nil && a.end.Reason == "" {
+		err = openai.Cut()
+	}
 	return a, err
-}
-
-// check refuses an answer that is empty, or has no end.
-func (a *answer) check() error {
-	if a.end.Reason == "" {
-		return openai.Cut()
-	}
-	if a.end.Reason == turn.Finished && a.text.Len() == 0 && len(a.calls) == 0 {
-		return openai.Empty(a.thinking.Len() > 0)
-	}
-	return nil
 }
 
 func (a *answer) completion(head chunk) completion {

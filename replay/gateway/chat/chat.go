@@ -81,9 +81,6 @@ func (h *handler) completions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, e := collect(ctx, t)
-	if e == nil {
-		e = a.check()
-	}
 	var failed *turn.Error
 	switch {
 	case e == nil:

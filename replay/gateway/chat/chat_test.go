@@ -71,13 +71,11 @@ func TestGoldens(t *testing.T) {
 		{name: "no_usage.sse", body: `{"stream":true,` + ask + `}`, script: fronttest.Script(turn.Ended{Reason: turn.Length}), status: 200},
 		{name: "broken.sse", body: `{"stream":true,` + ask + `}`, script: broken, status: 200},
 		{name: "cut.sse", body: `{"stream":true,` + ask + `}`, script: fronttest.Script(turn.Text{Text: "Hel"}), status: 200},
-		{name: "thinking_alone.sse", body: `{"stream":true,` + ask + `}`, script: fronttest.Script(turn.Thinking{Text: "Hm."}, turn.Ended{Reason: turn.Finished}), status: 200},
 		{name: "failed.sse", body: `{"stream":true,` + ask + `}`, script: fronttest.Script(time.Duration(0), &turn.Error{Kind: turn.Overloaded, Message: "try later"}), status: 503},
 		{name: "text.json", body: `{` + ask + `}`, script: hello, status: 200},
 		{name: "calls.json", body: `{` + ask + `}`, script: calls, status: 200},
 		{name: "calls_alone.json", body: `{` + ask + `}`, script: calls[1:], status: 200},
 		{name: "broken.json", body: `{` + ask + `}`, script: broken, status: 502},
-		{name: "thinking_alone.json", body: `{` + ask + `}`, script: fronttest.Script(turn.Thinking{Text: "Hm."}, turn.Ended{Reason: turn.Finished}), status: 502},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

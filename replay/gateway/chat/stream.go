@@ -96,8 +96,8 @@ type stream struct {
 	includeUsage bool
 	begun        bool
 	calls        int
-	// text and thinking say whether the answer has any, and ended that it is complete.
-	text, thinking, ended bool
+	// ended says that the answer is complete.
+	ended bool
 }
 
 // streamTurn writes a turn as server-sent events. An error before the first event still
@@ -127,10 +127,8 @@ func streamTurn(ctx context.Context, w http.ResponseWriter, t front.Turn, head c
 func (s *stream) event(e turn.Event) error {
 	switch e := e.(type) {
 	case turn.Text:
-		s.text = s.text || e.Text != ""
 		return s.send(delta{Content: &e.Text})
 	case turn.Thinking:
-		s.thinking = true
 		return s.send(delta{Reasoning: e.Text})
 	case turn.Calling:
 		return s.call(e.Call)
@@ -151,9 +149,6 @@ func (s *stream) call(c turn.Call) error {
 }
 
 func (s *stream) end(e turn.Ended) error {
-	if e.Reason == turn.Finished && !s.text && s.calls == 0 {
-		return openai.Empty(s.thinking)
-	}
 	s.ended = true
 	reason := finishReason(e.Reason)
 	if err := s.begin(); err != nil {

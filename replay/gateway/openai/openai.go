@@ -98,17 +98,6 @@ func Marshal(v any) json.RawMessage {
 	return b
 }
 
-// Empty returns the error for a turn that ended by itself without text and without a
-// call, as some models do after reasoning alone. An empty answer would look to the
-// client as if the task were done.
-func Empty(thinking bool) *turn.Error {
-	message := "the model gave an empty answer: its turn ended without text and without a tool call"
-	if thinking {
-		message = "the model gave an empty answer: its turn ended after reasoning alone, without text and without a tool call"
-	}
-	return &turn.Error{Kind: turn.Upstream, Code: "empty_answer", Message: message + "; send the request again"}
-}
-
 // Cut returns the error for a turn that stopped without an end.
 func Cut() *turn.Error {
 	return &turn.Error{Kind: turn.Upstream, Code: "answer_cut", Message: "the answer stopped before its end; send the request again"}

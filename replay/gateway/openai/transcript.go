@@ -16,8 +16,12 @@ type Transcript struct {
 	calls    map[string]bool
 }
 
-// Add adds parts of a message. Calls among them are known to Result afterwards.
+// Add adds parts of a message. Calls among them are known to Result afterwards. Texts
+// of the assistant that are empty are left out: clients send one with each call.
 func (t *Transcript) Add(role turn.Role, parts ...turn.Part) {
+	if role == turn.Assistant {
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p turn.Part) bool { return p == turn.Part{} })
+	}
 	for _, part := range parts {
 		if part.Call == nil {
 			continue

@@ -30,10 +30,8 @@ type builder struct {
 	open, openID string
 	text         strings.Builder
 
-	// answer is the answer as a part of the transcript.
+	// answerParts are the answer as a part of the transcript.
 	answerParts []turn.Part
-	// thinking says that the model has reasoned.
-	thinking bool
 }
 
 // The kinds of items that deltas are added to.
@@ -103,7 +101,6 @@ func (b *builder) addThinking(text string) error {
 	if text == "" {
 		return nil
 	}
-	b.thinking = true
 	if err := b.openItem(openReasoning); err != nil {
 		return err
 	}
@@ -235,10 +232,6 @@ func (b *builder) addCustomCall(c turn.Call, known tool) error {
 
 // end completes the response.
 func (b *builder) end(e turn.Ended) error {
-	hasText := b.open == openMessage
-	if e.Reason == turn.Finished && !hasText && len(b.answerParts) == 0 {
-		return openai.Empty(b.thinking)
-	}
 	if err := b.begin(); err != nil {
 		return err
 	}
