@@ -66,6 +66,7 @@ require (
 	github.com/google/jsonschema-go v0.4.3
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/quic-go/quic-go v0.57.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 )
 
 require (

@@ -31,16 +31,17 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/replay/agent/internal/history"
 	"unwire/replay/agent/internal/message"
 	"unwire/replay/agent/internal/tools"
 	"unwire/replay/agent/internal/transport"
@@ -64,6 +65,10 @@ const (
 
 // A ToolMap says which tool of the client does what a built-in tool of the server does.
 type ToolMap = tools.Map
+
+// ParseToolMap reads a table of tools, as the documentation of ToolMap describes it. Its
+// rows come before those of the built-in table.
+func ParseToolMap(data []byte) (*ToolMap, error) { return tools.ParseMap(data) }
 
 // Options say how a Client reaches its server. URL, Token and Profile are required.
 type Options struct {
@@ -111,6 +116,9 @@ type Client struct {
 	definitions *message.Definitions
 	backend     *transport.Dialer // of all calls but the agent's stream
 	agents      agents
+
+	// beat and execBeat are the intervals of heartbeats, of the client and of open calls.
+	beat, execBeat time.Duration
 }
 
 // New returns a client. Nothing is sent.
@@ -134,11 +142,14 @@ func New(ctx context.Context, o Options) (*Client, error) {
 	if o.ClientType == "" {
 		o.ClientType = DefaultClientType
 	}
+	if o.ToolMap == nil {
+		o.ToolMap = tools.Builtin()
+	}
 	d, err := message.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, definitions: d}
+	c := &Client{o: o, definitions: d, beat: heartbeatInterval, execBeat: execHeartbeatInterval}
 	c.backend = c.dialer(o.URL)
 	return c, nil
 }
@@ -163,14 +174,14 @@ func (c *Client) Close() {
 // Errors: a *turn.Error.
 func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) (*Stream, error) {
 	if conversation == "" {
-		conversation = newUUID()
+		conversation = message.NewUUID()
 	}
 	set, err := tools.NewSet(c.definitions, r.Tools, c.o.ToolMap)
 	if err != nil {
 		return nil, err
 	}
 	s := newStream(c, conversation, set)
-	first, err := s.request(r)
+	first, err := history.Request(c.definitions, set, &s.blobs, conversation, r)
 	if err != nil {
 		return nil, turn.AsError(err)
 	}
@@ -181,11 +192,7 @@ func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) 
 	header.Set("Connect-Accept-Encoding", "gzip")
 	header.Set("X-Cursor-Streaming", "true")
 	s.token = token
-	dialer, err := c.agent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s.link, err = dialer.Open(ctx, header, first); err != nil {
+	if s.link, err = c.agent(ctx).Open(ctx, header, first); err != nil {
 		return nil, c.failure(err, token)
 	}
 	s.start()
@@ -206,7 +213,7 @@ func (c *Client) header(ctx context.Context) (http.Header, string, error) {
 	h.Set("X-Cursor-Client-Type", c.o.ClientType)
 	h.Set(c.o.Profile.VersionHeader, c.o.ClientVersion)
 	h.Set(c.o.Profile.Endpoints.PrivacyHeader, c.privacy())
-	h.Set("X-Request-Id", newUUID())
+	h.Set("X-Request-Id", message.NewUUID())
 	return h, token, nil
 }
 
@@ -216,12 +223,4 @@ func (c *Client) privacy() string {
 		return "true"
 	}
 	return "false"
-}
-
-// newUUID returns a random UUID of version 4.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -111,11 +111,16 @@ func (c *Client) translate(err error) *turn.Error {
 	case errors.Is(err, transport.ErrNoEnd):
 		return &turn.Error{Kind: turn.Upstream, Code: "no_end_of_stream", Message: "the upstream's stream broke off: " + err.Error(), Err: transport.ErrNoEnd}
 	case errors.Is(err, transport.ErrClosed), errors.Is(err, errStopped):
-		return &turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed", Err: transport.ErrClosed}
+		return errClosed()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return &turn.Error{Kind: turn.Upstream, Code: "connection_lost", Message: "the connection to the upstream was lost", Err: io.ErrUnexpectedEOF}
 	}
 	return &turn.Error{Kind: turn.Upstream, Code: "upstream_failed", Message: "the upstream failed: " + err.Error()}
+}
+
+// errClosed is the end of a stream that was closed.
+func errClosed() *turn.Error {
+	return &turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed", Err: transport.ErrClosed}
 }
 
 // said returns what an error that the server worded means.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"unwire/replay/agent/internal/history"
 	"unwire/replay/agent/internal/message"
 	"unwire/replay/agent/internal/tools"
 	"unwire/replay/agent/internal/transport"
@@ -43,15 +45,17 @@ type Stream struct {
 	link         transport.Stream
 
 	events   *queue
-	outgoing chan []byte
+	outgoing chan outgoing
 	stop     chan struct{} // closed by Close, and when the stream has ended
 	stopOnce sync.Once
 	closing  sync.Once
+	closed   atomic.Bool // by Close
 	running  sync.WaitGroup
 	ended    *turn.Ended // the reader's, once the turn has ended
 	limit    *time.Timer // from the end of the turn to that of the stream
 
-	blobs blobs
+	// blobs are the reader's, once the stream runs.
+	blobs history.Blobs
 
 	mu    sync.Mutex
 	calls calls
@@ -60,9 +64,15 @@ type Stream struct {
 func newStream(c *Client, conversation string, set *tools.Set) *Stream {
 	return &Stream{
 		client: c, conversation: conversation, set: set,
-		events: newQueue(), outgoing: make(chan []byte, maxOutgoing), stop: make(chan struct{}),
+		events: newQueue(), outgoing: make(chan outgoing, maxOutgoing), stop: make(chan struct{}),
 		calls: newCalls(),
 	}
+}
+
+// An outgoing message waits for the writer, which closes sent.
+type outgoing struct {
+	message []byte
+	sent    chan struct{}
 }
 
 // start runs the reader and the writer.
@@ -111,12 +121,12 @@ func (s *Stream) Answer(r turn.Result) error {
 // Close cancels the turn, unless it has ended, and waits until nothing of it runs.
 func (s *Stream) Close() {
 	s.closing.Do(func() {
+		s.closed.Store(true)
 		s.cancel()
 		s.link.Interrupt()
 		s.halt()
 		s.running.Wait()
 		s.link.Close()
-		s.events.close(&turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed"})
 	})
 }
 
@@ -126,16 +136,16 @@ func (s *Stream) cancel() {
 	root.At("conversation_action", "cancel_action")
 	timer := time.NewTimer(cancelGrace)
 	defer timer.Stop()
+	sent := make(chan struct{})
 	select {
-	case s.outgoing <- root.Bytes():
+	case s.outgoing <- outgoing{root.Bytes(), sent}:
 	case <-s.stop:
 		return
 	case <-timer.C:
 		return
 	}
-	// An empty message is never sent; that it was taken says that the one before it was.
 	select {
-	case s.outgoing <- nil:
+	case <-sent:
 	case <-s.stop:
 	case <-timer.C:
 	}
@@ -152,7 +162,7 @@ func (s *Stream) send(m message.Message) bool {
 	default:
 	}
 	select {
-	case s.outgoing <- m.Bytes():
+	case s.outgoing <- outgoing{message: m.Bytes()}:
 		return true
 	case <-s.stop:
 		return false
@@ -171,7 +181,7 @@ func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
 
 // write sends what is queued, and heartbeats.
 func (s *Stream) write() {
-	beat, execBeat := time.NewTicker(heartbeatInterval), time.NewTicker(execHeartbeatInterval)
+	beat, execBeat := time.NewTicker(s.client.beat), time.NewTicker(s.client.execBeat)
 	defer beat.Stop()
 	defer execBeat.Stop()
 	alive := s.client.definitions.Client()
@@ -181,8 +191,9 @@ func (s *Stream) write() {
 		var err error
 		select {
 		case m := <-s.outgoing:
-			if m != nil {
-				err = s.link.Send(m)
+			err = s.link.Send(m.message)
+			if m.sent != nil {
+				close(m.sent)
 			}
 		case <-beat.C:
 			err = s.link.Send(heartbeat)
@@ -220,10 +231,15 @@ func (s *Stream) execHeartbeat(id uint32) []byte {
 // read handles what the server sends until the stream ends.
 func (s *Stream) read() {
 	err := s.readAll()
+	if errors.Is(err, errStopped) {
+		s.drain()
+	}
 	if s.limit != nil && !s.limit.Stop() && s.ended != nil && !errors.Is(err, io.EOF) {
 		err = io.EOF // the server did not end the stream after the turn
 	}
 	switch {
+	case s.closed.Load():
+		s.events.close(errClosed())
 	case errors.Is(err, io.EOF) && s.ended != nil:
 		s.events.put(*s.ended, s.stop)
 		s.events.close(io.EOF)
@@ -233,6 +249,15 @@ func (s *Stream) read() {
 		s.events.close(s.client.failure(err, s.token))
 	}
 	s.halt()
+}
+
+// drain reads what a stream that was closed still has, so that the server can end it.
+func (s *Stream) drain() {
+	for {
+		if _, err := s.link.Receive(); err != nil {
+			return
+		}
+	}
 }
 
 func (s *Stream) readAll() error {

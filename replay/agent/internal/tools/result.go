@@ -43,6 +43,18 @@ func answerMCP(result message.Message, r *turn.Result) {
 	}
 }
 
+// ShowResult writes a result as a turn of the past has it.
+func ShowResult(result message.Message, r *turn.Result) {
+	switch text := textOf(r); {
+	case r.Rejected:
+		result.At("rejected").Set("reason", text)
+	case r.IsError:
+		result.At("error").Set("error", text)
+	default:
+		answerMCP(result, r)
+	}
+}
+
 // textOf returns the texts of a result, one behind the other.
 func textOf(r *turn.Result) string {
 	var texts []string

@@ -25,17 +25,15 @@ type Set struct {
 	tools       []turn.Tool
 	byName      map[string]*turn.Tool
 	table       *Map
+	schemas     map[string]*schemaCheck
 }
 
-// NewSet returns the tools of a request. table is nil for the built-in one.
+// NewSet returns the tools of a request.
 //
 // Errors: a *turn.Error of kind Invalid for a tool without a name, with the name of
 // another one, or with a schema that is no JSON object.
 func NewSet(d *message.Definitions, list []turn.Tool, table *Map) (*Set, error) {
-	if table == nil {
-		table = builtin()
-	}
-	s := &Set{definitions: d, tools: list, byName: map[string]*turn.Tool{}, table: table}
+	s := &Set{definitions: d, tools: list, byName: map[string]*turn.Tool{}, table: table, schemas: map[string]*schemaCheck{}}
 	for i := range list {
 		t := &list[i]
 		param := fmt.Sprintf("tools.%d", i)

@@ -127,14 +127,14 @@ func (c *call) abort(err error) {
 	c.cancel()
 }
 
-// closeGrace is how long the connection may take to write what was sent before.
+// closeGrace is how long a server may take to end a stream that is interrupted.
 const closeGrace = 200 * time.Millisecond
 
-// Interrupt cancels the call: first its body, whose error becomes a RST_STREAM behind
-// all that was sent, then what is left of it.
+// Interrupt ends the client's half, and cancels the call if the server does not end it
+// soon. A RST_STREAM at once would make servers throw away what was sent before.
 func (c *call) Interrupt() {
-	_ = c.pipe.CloseWithError(ErrClosed) // never fails
-	time.AfterFunc(closeGrace, c.cancel)
+	_ = c.pipe.Close() // never fails
+	time.AfterFunc(closeGrace, func() { c.abort(ErrClosed) })
 }
 
 // Close frees what the call has.

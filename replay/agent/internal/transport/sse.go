@@ -165,7 +165,9 @@ func (s *split) add(body []byte) error {
 	if record != nil {
 		record.Chunk(captures.Up, body)
 	}
-	err = s.exchange(req, record)
+	if _, err = d.ask(s.ctx, req, record); err != nil {
+		err = fmt.Errorf("a message of the client was not taken: %w", err)
+	}
 	switch {
 	case err == nil:
 		endRecord(record, captures.Complete, nil)
@@ -173,25 +175,6 @@ func (s *split) add(body []byte) error {
 		endRecord(record, captures.Canceled, ErrClosed)
 	default:
 		endRecord(record, captures.Failed, err)
-	}
-	return err
-}
-
-func (s *split) exchange(req *http.Request, record captures.Recording) error {
-	var progress outbound.Progress
-	var server string
-	resp, err := s.dialer.http1.RoundTrip(req.WithContext(progress.Trace(s.ctx, &server)))
-	if err != nil {
-		return fmt.Errorf("a message of the client was not taken: %w", openError(s.ctx, &progress, err))
-	}
-	recordResponse(record, resp, server)
-	if resp.StatusCode != http.StatusOK {
-		return statusError(resp, record)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	if record != nil {
-		record.Chunk(captures.Down, answer)
 	}
 	return err
 }
