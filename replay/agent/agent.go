@@ -31,7 +31,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -42,6 +41,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/profile"
+	"unwire/replay/agent/internal/history"
 	"unwire/replay/agent/internal/message"
 	"unwire/replay/agent/internal/tools"
 	"unwire/replay/agent/internal/transport"
@@ -174,14 +174,14 @@ func (c *Client) Close() {
 // Errors: a *turn.Error.
 func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) (*Stream, error) {
 	if conversation == "" {
-		conversation = newUUID()
+		conversation = message.NewUUID()
 	}
 	set, err := tools.NewSet(c.definitions, r.Tools, c.o.ToolMap)
 	if err != nil {
 		return nil, err
 	}
 	s := newStream(c, conversation, set)
-	first, err := s.request(r)
+	first, err := history.Request(c.definitions, set, &s.blobs, conversation, r)
 	if err != nil {
 		return nil, turn.AsError(err)
 	}
@@ -213,7 +213,7 @@ func (c *Client) header(ctx context.Context) (http.Header, string, error) {
 	h.Set("X-Cursor-Client-Type", c.o.ClientType)
 	h.Set(c.o.Profile.VersionHeader, c.o.ClientVersion)
 	h.Set(c.o.Profile.Endpoints.PrivacyHeader, c.privacy())
-	h.Set("X-Request-Id", newUUID())
+	h.Set("X-Request-Id", message.NewUUID())
 	return h, token, nil
 }
 
@@ -223,12 +223,4 @@ func (c *Client) privacy() string {
 		return "true"
 	}
 	return "false"
-}
-
-// newUUID returns a random UUID of version 4.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -68,11 +68,13 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	c := &peerCall{peer: p, w: w, header: r.Header, messages: make(chan message.Message, 1000), done: make(chan struct{}), gone: r.Context().Done()}
 	c.flush()
+	go c.receive(p.t, r.Body)
+	gone := r.Context().Done()
+	done := c.done
 	p.calls <- c
-	go c.receive(r.Body)
 	select {
-	case <-c.done:
-	case <-r.Context().Done():
+	case <-done:
+	case <-gone:
 	}
 }
 
@@ -82,7 +84,7 @@ func (c *peerCall) flush() {
 	}
 }
 
-func (c *peerCall) receive(body io.Reader) {
+func (c *peerCall) receive(t testing.TB, body io.Reader) {
 	defer close(c.messages)
 	var head [envelope.PrefixLen]byte
 	for {
@@ -95,7 +97,7 @@ func (c *peerCall) receive(body io.Reader) {
 		}
 		m := c.definitions.Client()
 		if err := m.Parse(data); err != nil {
-			c.t.Error(err)
+			t.Error(err)
 		}
 		c.messages <- m
 	}
@@ -158,6 +160,7 @@ func (p *peer) open(r ...func() (*agent.Stream, error)) (*agent.Stream, *peerCal
 	}
 	p.t.Cleanup(s.Close)
 	c := <-p.calls
+	c.peer = p
 	if kind, _ := c.next().Case("message"); kind != "run_request" {
 		p.t.Fatalf("the first message is a %s", kind)
 	}

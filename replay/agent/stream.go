@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"unwire/replay/agent/internal/history"
 	"unwire/replay/agent/internal/message"
 	"unwire/replay/agent/internal/tools"
 	"unwire/replay/agent/internal/transport"
@@ -53,7 +54,8 @@ type Stream struct {
 	ended    *turn.Ended // the reader's, once the turn has ended
 	limit    *time.Timer // from the end of the turn to that of the stream
 
-	blobs blobs
+	// blobs are the reader's, once the stream runs.
+	blobs history.Blobs
 
 	mu    sync.Mutex
 	calls calls
@@ -167,13 +169,16 @@ func (s *Stream) send(m message.Message) bool {
 	}
 }
 
-// finish sends the answer to an exec request, and what has to follow it.
+// finish sends the answer to an exec request, and what has to follow it. It reports false
+// if the stream has ended before the answer. A server may end the turn as soon as it has
+// the answer, so the stream_close that follows need not be sent any more.
 func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
-	for _, m := range append(messages, s.set.StreamClose(e)) {
+	for _, m := range messages {
 		if !s.send(m) {
 			return false
 		}
 	}
+	s.send(s.set.StreamClose(e))
 	return true
 }
 

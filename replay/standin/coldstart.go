@@ -60,12 +60,19 @@ func (t *turn) transcript() (list []history.Message, err error) {
 	if roots.Len() > maxMessages {
 		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the conversation_state has %d messages, more than %d", roots.Len(), maxMessages))
 	}
+	var ids [][]byte
 	for i := range roots.Len() {
-		id := roots.Get(i).Bytes()
-		data := id
-		// An id may begin with a brace by chance.
-		if !bytes.HasPrefix(id, []byte("{")) || !json.Valid(id) {
-			if data, err = t.blob(id); err != nil {
+		if id := roots.Get(i).Bytes(); !isMessage(id) {
+			ids = append(ids, id)
+		}
+	}
+	if err := t.fetch(ids); err != nil {
+		return nil, err
+	}
+	for i := range roots.Len() {
+		data := roots.Get(i).Bytes()
+		if !isMessage(data) {
+			if data, err = t.blob(data); err != nil {
 				return nil, err
 			}
 		}
@@ -81,6 +88,42 @@ func (t *turn) transcript() (list []history.Message, err error) {
 	return list, nil
 }
 
+// isMessage reports whether an entry of the list is a message and not an id, which may
+// begin with a brace by chance.
+func isMessage(entry []byte) bool { return bytes.HasPrefix(entry, []byte("{")) && json.Valid(entry) }
+
+// fetchAtOnce is how many blobs the server asks for before it waits for an answer.
+const fetchAtOnce = 64
+
+// fetch gets the blobs that are not known yet from the client.
+func (t *turn) fetch(ids [][]byte) error {
+	asked := map[string]bool{}
+	ids = slices.DeleteFunc(ids, func(id []byte) bool {
+		known := asked[string(id)] || t.s.blobs.get(id) != nil
+		asked[string(id)] = true
+		return known
+	})
+	for some := range slices.Chunk(ids, fetchAtOnce) {
+		questions := make([]uint32, len(some))
+		for i, id := range some {
+			var err error
+			if questions[i], err = t.askKV("get_blob_args", func(args protoreflect.Message) { set(args, "blob_id", id) }); err != nil {
+				return err
+			}
+		}
+		for i, id := range some {
+			answer, err := t.awaitKV(questions[i], 0, "get_blob_args", "get_blob_result")
+			if err != nil {
+				return err
+			}
+			if _, err := t.addBlob(id, answer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // blob returns a blob by its id, from the client if it is not known yet.
 func (t *turn) blob(id []byte) ([]byte, error) {
 	if data := t.s.blobs.get(id); data != nil {
@@ -90,6 +133,11 @@ func (t *turn) blob(id []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.addBlob(id, answer)
+}
+
+// addBlob takes a blob from a GetBlobResult.
+func (t *turn) addBlob(id []byte, answer protoreflect.Message) ([]byte, error) {
 	data := get(answer, "blob_data").Bytes()
 	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], id) {
 		return nil, connect.NewError(connect.CodeDataLoss, fmt.Errorf("blob %x: the client gave %d bytes back that have another SHA-256", id, len(data)))

@@ -20,14 +20,18 @@ func TestToolsDemoFindsTheShellOfEachClient(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{})
 	for name, schema := range map[string]string{
-		"bash":         `{"type":"object","properties":{"command":{"type":"string"},"description":{"type":"string"}},"required":["command","description"]}`,
-		"Bash":         `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"number"},"description":{"type":"string"}},"required":["command"],"additionalProperties":false}`,
-		"exec_command": `{"type":"object","properties":{"cmd":{"type":"string"},"workdir":{"type":"string"}},"required":["cmd"],"additionalProperties":false}`,
+		// As claude-code 2.1, codex 0.169 and opencode 1.18 announce them, and as older
+		// opencodes and codexes did.
+		"bash":         `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"command":{"type":"string"},"timeout":{"minimum":-9007199254740991,"exclusiveMinimum":0,"type":"integer","maximum":9007199254740991},"workdir":{"type":"string"}},"required":["command"]}`,
+		"mcp_bash":     `{"type":"object","properties":{"command":{"type":"string"},"description":{"type":"string"}},"required":["command","description"]}`,
+		"Bash":         `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"number"},"description":{"type":"string"},"run_in_background":{"type":"boolean"}},"required":["command"],"additionalProperties":false}`,
+		"exec_command": `{"type":"object","properties":{"cmd":{"type":"string"},"prefix_rule":{"type":"array","items":{"type":"string"}},"sandbox_permissions":{"type":"string","enum":["use_default","require_escalated"]},"workdir":{"type":"string"},"yield_time_ms":{"type":"number"}},"required":["cmd"],"additionalProperties":false}`,
 		"shell":        `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"],"additionalProperties":false}`,
 		"run_command":  `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}`,
 	} {
-		request := `{"conversationId":"` + name + `","mcpTools":{"mcpTools":[{"name":"` + name + `","inputSchema":` + schema + `}]}}`
-		got, err := run(t, s, &player{prompt: "The tools demo", request: request, tools: map[string]string{name: sunny}})
+		tool := strings.TrimPrefix(name, "mcp_")
+		request := `{"conversationId":"` + name + `","mcpTools":{"mcpTools":[{"name":"` + name + `","toolName":"` + tool + `","inputSchema":` + schema + `}]}}`
+		got, err := run(t, s, &player{prompt: "The tools demo", request: request, tools: map[string]string{tool: sunny}})
 		const want = "I run three commands, one after the other.\nNow three at once.\nIn a row: sunny; sunny; sunny.\nAt once: sunny; sunny; sunny.\n"
 		if err != nil || answerOf(got) != want {
 			t.Errorf("%s: answer %q, %v", name, answerOf(got), err)
@@ -40,7 +44,7 @@ func TestToolsDemoFindsTheShellOfEachClient(t *testing.T) {
 	if got, err := run(t, s, &player{prompt: "A title for: The tools demo"}); err != nil || !strings.HasPrefix(answerOf(got), "This is a stand-in") {
 		t.Errorf("without tools: %q, %v", answerOf(got), err)
 	}
-	if n := s.Stats().Execs; n.Asked != 30 || n.Answered != 30 {
+	if n := s.Stats().Execs; n.Asked != 36 || n.Answered != 36 {
 		t.Errorf("execs %+v", n)
 	}
 }
@@ -155,6 +159,9 @@ func TestParkedStreamAsksForAnotherTool(t *testing.T) {
 	const want = "tool_call_started exec_server_message tool_call_completed heartbeat tool_call_started exec_server_message tool_call_completed text_delta turn_ended"
 	if err != nil || strings.Join(kindsOf(got), " ") != want {
 		t.Errorf("%v, %v", kindsOf(got), err)
+	}
+	if n := s.Stats().Execs; n.Asked != 2 || n.Answered != 2 || n.Closed < 1 {
+		t.Errorf("execs %+v", n)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"unwire/replay/standin/codec"
 	"unwire/replay/standin/response"
 	"unwire/replay/standin/strictjson"
+	"unwire/replay/standin/walk"
 )
 
 // handler is the whole API on one mux: what the server plays, what the script
@@ -168,7 +169,7 @@ func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, a
 	return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
 		out := proto.Clone(m).(*message)
 		// The only thing an answer can need that the script does not know.
-		err := expandStrings(out, func(text string) (string, error) { return strings.ReplaceAll(text, "${url}", s.URL()), nil })
+		err := walk.Strings(out, func(text string) (string, error) { return strings.ReplaceAll(text, "${url}", s.URL()), nil })
 		return connect.NewResponse(out), err
 	}, nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/walk"
 )
 
 func TestScriptErrorsNameTheirPlace(t *testing.T) {
@@ -178,7 +180,7 @@ func FuzzScript(f *testing.F) {
 					}
 				}
 				if st.KVSet != nil && st.KVSet.JSON != nil {
-					if _, err := walkJSON(st.KVSet.JSON, vars.expandText); err != nil {
+					if _, err := walk.JSON(st.KVSet.JSON, vars.expandText); err != nil {
 						t.Errorf("kv_set: %v", err)
 					}
 				}

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/walk"
 )
 
 // A binder resolves the names of one turn.
@@ -306,7 +308,7 @@ func (b *binder) kvSet(k *scriptKVSet) (err error) {
 	if k.Data != nil {
 		k.text, err = b.scope.parse(*k.Data)
 	} else {
-		_, err = walkJSON(k.JSON, b.check)
+		_, err = walk.JSON(k.JSON, b.check)
 	}
 	if err != nil {
 		return fmt.Errorf(": %w", err)
@@ -326,7 +328,7 @@ func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessag
 	if err := readMessage(data, m); err != nil {
 		return nil, err
 	}
-	return m, expandStrings(m, b.check)
+	return m, walk.Strings(m, b.check)
 }
 
 // check is an expansion that only looks whether the placeholders are known.

@@ -12,6 +12,8 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/standin/walk"
 )
 
 // A question is a tool call that the client was asked for.
@@ -126,7 +128,7 @@ func (t *turn) writeArgs(tool *scriptTool, callID, modelCallID string, args prot
 	if err != nil {
 		return err
 	}
-	if text, err = walkJSON(text, func(s string) (string, error) { return s, nil }); err != nil {
+	if text, err = walk.JSON(text, func(s string) (string, error) { return s, nil }); err != nil {
 		return err
 	}
 	for piece := range pieces(string(text), []int{tool.ArgsSplit}) {
@@ -229,7 +231,7 @@ func (t *turn) kvSet(k *scriptKVSet) error {
 	data := []byte(t.vars.expand(k.text))
 	if k.JSON != nil {
 		var err error
-		if data, err = walkJSON(k.JSON, t.vars.expandText); err != nil {
+		if data, err = walk.JSON(k.JSON, t.vars.expandText); err != nil {
 			return err
 		}
 	}
@@ -304,14 +306,24 @@ func (t *turn) query(q *scriptQuery) error {
 }
 
 func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args protoreflect.Message)) (protoreflect.Message, error) {
-	t.kvID++
-	id := t.kvID
-	root, leaf := t.s.api.message("kv_server_message")
-	set(leaf, "id", id)
-	fill(within(leaf, ask))
-	if err := t.emit(root); err != nil {
+	id, err := t.askKV(ask, fill)
+	if err != nil {
 		return nil, err
 	}
+	return t.awaitKV(id, timeoutMS, ask, answer)
+}
+
+// askKV sends a KV request and returns its id.
+func (t *turn) askKV(ask protoreflect.Name, fill func(args protoreflect.Message)) (uint32, error) {
+	t.kvID++
+	root, leaf := t.s.api.message("kv_server_message")
+	set(leaf, "id", t.kvID)
+	fill(within(leaf, ask))
+	return t.kvID, t.emit(root)
+}
+
+// awaitKV waits for the answer to a KV request.
+func (t *turn) awaitKV(id uint32, timeoutMS int, ask, answer protoreflect.Name) (protoreflect.Message, error) {
 	what := fmt.Sprintf("kv %d (%s)", id, ask)
 	m, err := t.in.await(t.ctx, t.s.answerTimeout(timeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {
 		return kind == "kv_client_message" && get(m, "id").Uint() == uint64(id)

@@ -240,6 +240,9 @@ var table = map[string]row{
 		why:     "speaks the agent's protocol by the definitions in proto/, and records what it sends",
 	},
 	"replay/agent/internal/message": {imports: []string{"proto", "schema"}, why: "makes messages of the definitions in proto/"},
+	"replay/agent/internal/history": {
+		imports: []string{"replay/agent/internal/message", "replay/agent/internal/tools", "replay/agent/turn"}, why: "makes the first message of a stream, and what it names",
+	},
 	"replay/agent/internal/tools": {
 		imports: []string{"replay/agent/internal/message", "replay/agent/turn"}, why: "translates between the definitions' tools and a client's",
 	},

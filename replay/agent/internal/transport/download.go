@@ -86,10 +86,10 @@ func (d *download) message() ([]byte, error) {
 // none, and that is to be skipped.
 func messageOf(f *envelope.Frame) ([]byte, error) {
 	switch {
-	case f.Err != nil:
-		return nil, fmt.Errorf("a frame of the answer: %w", f.Err)
 	case f.Partial:
 		return nil, fmt.Errorf("%w: it ends inside a frame", ErrNoEnd)
+	case f.Err != nil:
+		return nil, fmt.Errorf("a frame of the answer: %w", f.Err)
 	case !f.Framed && f.Event == "end":
 		return nil, io.EOF // as some sources describe the fallback
 	case !f.Framed:

@@ -1,4 +1,4 @@
-package agent
+package history
 
 import (
 	"encoding/base64"
@@ -15,7 +15,7 @@ import (
 // what is shown, as messages of the definitions.
 //
 // Source: RESEARCH.md#agent-v1
-func (s *Stream) history(state message.Message, list []turn.Message) error {
+func (b *builder) history(state message.Message, list []turn.Message) error {
 	list = repair(list)
 	names := toolNames(list)
 	for i := range list {
@@ -23,27 +23,13 @@ func (s *Stream) history(state message.Message, list []turn.Message) error {
 		if err != nil {
 			return fmt.Errorf("message %d: %w", i, err)
 		}
-		id, err := s.store(text)
+		id, err := b.blobs.Put(text)
 		if err != nil {
 			return err
 		}
 		state.Add("root_prompt_messages_json", id)
 	}
-	return s.turns(state, list)
-}
-
-// store stores a blob of the history.
-//
-// Errors: a *turn.Error if the conversation is too large.
-func (s *Stream) store(data []byte) ([]byte, error) {
-	id := s.blobs.put(data)
-	if s.blobs.byID[string(id)] == nil {
-		return nil, &turn.Error{
-			Kind: turn.ContextTooLong, Code: "conversation_too_long",
-			Message: fmt.Sprintf("the conversation is larger than %d MB, or has too many messages", maxBlobBytes>>20),
-		}
-	}
-	return id, nil
+	return b.turns(state, list)
 }
 
 // repair returns a transcript in which each call has a result and each result a call. An

@@ -1,23 +1,49 @@
-package agent
+// Package history makes the request that opens a stream: the conversation so far, as the
+// state that servers of the protocol keep with their clients, and what is to be done next.
+//
+//	var blobs history.Blobs
+//	first, err := history.Request(definitions, set, &blobs, conversation, request)
+//
+// The state names its parts by their SHA-256. Blobs has them, and what the server stores
+// while the stream runs. The package is used by replay/agent.
+//
+// Source: RESEARCH.md#agent-v1
+package history
 
 import (
 	"strings"
 
 	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/internal/tools"
 	"unwire/replay/agent/turn"
 )
 
-// request makes the first message of a stream. What it names as blobs is stored, so that
-// the server can ask for it.
-func (s *Stream) request(r *turn.Request) ([]byte, error) {
+// A builder makes one request.
+type builder struct {
+	definitions  *message.Definitions
+	set          *tools.Set
+	blobs        *Blobs
+	conversation string
+}
+
+// Request makes the first message of a stream. What it names as blobs is put into blobs,
+// so that the server can ask for it.
+//
+// Errors: a *turn.Error.
+func Request(d *message.Definitions, set *tools.Set, blobs *Blobs, conversation string, r *turn.Request) ([]byte, error) {
+	b := builder{definitions: d, set: set, blobs: blobs, conversation: conversation}
+	return b.request(r)
+}
+
+func (b *builder) request(r *turn.Request) ([]byte, error) {
 	if len(r.Messages) == 0 {
 		return nil, &turn.Error{Kind: turn.Invalid, Param: "messages", Message: "there are no messages"}
 	}
 	system, history, last := divide(r.Messages)
-	root := s.client.definitions.Client()
+	root := b.definitions.Client()
 	run := root.At("run_request")
 	state := run.At("conversation_state")
-	if err := s.history(state, history); err != nil {
+	if err := b.history(state, history); err != nil {
 		return nil, err
 	}
 	if last != nil {
@@ -26,12 +52,12 @@ func (s *Stream) request(r *turn.Request) ([]byte, error) {
 		run.At("action", "resume_action")
 	}
 	run.At("model_details").Set("model_id", r.Model).Set("display_model_id", r.Model).Set("display_name", r.Model)
-	run.Set("conversation_id", s.conversation)
+	run.Set("conversation_id", b.conversation)
 	if system != "" {
 		run.Set("custom_system_prompt", system)
 	}
 	if len(r.Tools) > 0 {
-		if err := s.set.Announce(run.At("mcp_tools")); err != nil {
+		if err := b.set.Announce(run.At("mcp_tools")); err != nil {
 			return nil, err
 		}
 	}
@@ -65,11 +91,11 @@ func textOf(m *turn.Message) string {
 
 // userMessage writes a message of the user.
 func userMessage(m message.Message, from *turn.Message) {
-	m.Set("text", textOf(from)).Set("message_id", newUUID())
+	m.Set("text", textOf(from)).Set("message_id", message.NewUUID())
 	for i := range from.Parts {
 		if image := from.Parts[i].Image; image != nil {
 			selected := m.At("selected_context").AddNew("selected_images")
-			selected.Set("data", image.Data).Set("mime_type", image.MIME).Set("uuid", newUUID())
+			selected.Set("data", image.Data).Set("mime_type", image.MIME).Set("uuid", message.NewUUID())
 		}
 	}
 }

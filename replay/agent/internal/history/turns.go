@@ -1,4 +1,4 @@
-package agent
+package history
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 // turns writes a transcript as the turns of the conversation's state: each message of the
 // user begins one, and what follows are its steps.
-func (s *Stream) turns(state message.Message, list []turn.Message) error {
+func (b *builder) turns(state message.Message, list []turn.Message) error {
 	results := map[string]*turn.Result{}
 	for i := range list {
 		for j := range list[i].Parts {
@@ -27,7 +27,7 @@ func (s *Stream) turns(state message.Message, list []turn.Message) error {
 			end++
 		}
 		if list[begin].Role == turn.User {
-			id, err := s.turn(list[begin:end], results)
+			id, err := b.turn(list[begin:end], results)
 			if err != nil {
 				return err
 			}
@@ -39,34 +39,34 @@ func (s *Stream) turns(state message.Message, list []turn.Message) error {
 }
 
 // turn stores a turn, and returns its name.
-func (s *Stream) turn(list []turn.Message, results map[string]*turn.Result) ([]byte, error) {
-	structure := s.client.definitions.Agent("ConversationTurnStructure")
-	agent := structure.At("agent_conversation_turn").Set("request_id", newUUID())
-	user := s.client.definitions.Agent("UserMessage")
+func (b *builder) turn(list []turn.Message, results map[string]*turn.Result) ([]byte, error) {
+	structure := b.definitions.Agent("ConversationTurnStructure")
+	agent := structure.At("agent_conversation_turn").Set("request_id", message.NewUUID())
+	user := b.definitions.Agent("UserMessage")
 	userMessage(user, &list[0])
-	id, err := s.store(user.Bytes())
+	id, err := b.blobs.Put(user.Bytes())
 	if err != nil {
 		return nil, err
 	}
 	agent.Set("user_message", id)
 	for i := range list[1:] {
 		for j := range list[1+i].Parts {
-			step := s.step(&list[1+i].Parts[j], results)
+			step := b.step(&list[1+i].Parts[j], results)
 			if step == nil {
 				continue
 			}
-			if id, err = s.store(step); err != nil {
+			if id, err = b.blobs.Put(step); err != nil {
 				return nil, err
 			}
 			agent.Add("steps", id)
 		}
 	}
-	return s.store(structure.Bytes())
+	return b.blobs.Put(structure.Bytes())
 }
 
 // step returns a step of a turn; nil for a part that is none.
-func (s *Stream) step(p *turn.Part, results map[string]*turn.Result) []byte {
-	step := s.client.definitions.Agent("ConversationStep")
+func (b *builder) step(p *turn.Part, results map[string]*turn.Result) []byte {
+	step := b.definitions.Agent("ConversationStep")
 	switch {
 	case p.Thinking != "":
 		step.At("thinking_message").Set("text", p.Thinking)
