@@ -149,7 +149,8 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // the server has closed it, if it got that far
+	// The server has closed it, if it got that far.
+	defer func() { _ = listener.Close() }()
 	if err := up.begin(ctx, a, f.out); err != nil {
 		if ctx.Err() != nil {
 			return nil // ending before the first request is as good as after it
