@@ -61,6 +61,7 @@ type segment struct {
 	err                        error // why it broke off
 	readers                    int
 	pulling                    bool
+	heard                      time.Time     // when its last event came, or when it began
 	changed                    chan struct{} // closed and replaced with each event
 }
 
@@ -101,7 +102,7 @@ func (tr *transcript) clone() *transcript {
 
 // begin starts a segment for a request. s.mu is held, or s is new.
 func (s *session) begin(r *turn.Request) {
-	g := &segment{changed: make(chan struct{}), cutter: cutter{stops: r.Stop, limit: r.MaxTokens}}
+	g := &segment{changed: make(chan struct{}), heard: time.Now(), cutter: cutter{stops: r.Stop, limit: r.MaxTokens}}
 	run := s.known.openRun()
 	g.before.text, g.before.calls, g.before.notes = run.text.Len(), len(run.calls), len(run.notes)
 	g.before.results = make(map[string]sum, len(s.known.results))
