@@ -168,13 +168,16 @@ func (s *Stream) send(m message.Message) bool {
 	}
 }
 
-// finish sends the answer to an exec request, and what has to follow it.
+// finish sends the answer to an exec request, and what has to follow it. It reports false
+// if the stream has ended before the answer. A server may end the turn as soon as it has
+// the answer, so the stream_close that follows need not be sent any more.
 func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
-	for _, m := range append(messages, s.set.StreamClose(e)) {
+	for _, m := range messages {
 		if !s.send(m) {
 			return false
 		}
 	}
+	s.send(s.set.StreamClose(e))
 	return true
 }
 
