@@ -40,7 +40,6 @@ const (
 type Stream struct {
 	client       *Client
 	conversation string
-	token        string
 	set          *tools.Set
 	link         transport.Stream
 
@@ -169,13 +168,16 @@ func (s *Stream) send(m message.Message) bool {
 	}
 }
 
-// finish sends the answer to an exec request, and what has to follow it.
+// finish sends the answer to an exec request, and what has to follow it. It reports false
+// if the stream has ended before the answer. A server may end the turn as soon as it has
+// the answer, so the stream_close that follows need not be sent any more.
 func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
-	for _, m := range append(messages, s.set.StreamClose(e)) {
+	for _, m := range messages {
 		if !s.send(m) {
 			return false
 		}
 	}
+	s.send(s.set.StreamClose(e))
 	return true
 }
 
@@ -246,7 +248,7 @@ func (s *Stream) read() {
 	case errors.Is(err, io.EOF):
 		s.events.close(&turn.Error{Kind: turn.Upstream, Code: "no_turn_ended", Message: "the upstream ended the stream before the turn had ended"})
 	default:
-		s.events.close(s.client.failure(err, s.token))
+		s.events.close(s.client.failure(err))
 	}
 	s.halt()
 }

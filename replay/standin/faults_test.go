@@ -160,6 +160,9 @@ func TestParkedStreamAsksForAnotherTool(t *testing.T) {
 	if err != nil || strings.Join(kindsOf(got), " ") != want {
 		t.Errorf("%v, %v", kindsOf(got), err)
 	}
+	if n := s.Stats().Execs; n.Asked != 2 || n.Answered != 2 || n.Closed < 1 {
+		t.Errorf("execs %+v", n)
+	}
 }
 
 func TestLongIDs(t *testing.T) {

@@ -138,8 +138,8 @@ func playOverSSE(t *testing.T, s *Server, p *player, requestID string, http2 boo
 			t.Fatal(err)
 		}
 		got = append(got, m)
-		a.binary = !a.binary
 		a.wg.Wait()
+		a.binary = !a.binary
 		a.all(p.answers(m))
 	}
 }

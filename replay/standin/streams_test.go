@@ -63,14 +63,14 @@ func eventually(t *testing.T, s *Server, reached func(Stats) bool) {
 func TestBootstrapIsOncePerStream(t *testing.T) {
 	t.Parallel()
 	tool := weatherCall
-	s := start(t, Options{Script: oneTurn(strings.Repeat(tool+",", 5)+`{"turn_ended":{}}`, `"bootstrap_ms":300`)})
+	s := start(t, Options{Script: oneTurn(strings.Repeat(tool+",", 5)+`{"turn_ended":{}}`, `"bootstrap_ms":1000`)})
 	begin := time.Now()
 	got, err := run(t, s, &player{prompt: "x", request: weatherTool("mcpTools"), tools: map[string]string{"get_weather": sunny}})
 	took := time.Since(begin)
-	if err != nil || took < 300*time.Millisecond || took > 590*time.Millisecond {
-		t.Errorf("five calls took %v, %v; want one bootstrap of 300 ms", took, err)
+	if err != nil || took < time.Second || took >= 2*time.Second {
+		t.Errorf("five calls took %v, %v; want one bootstrap of 1 s", took, err)
 	}
-	if n := s.Stats(); n.Execs.Asked != 5 || n.Execs.Answered != 5 || n.Execs.Closed != 5 || n.TurnsEnded != 1 || len(got) == 0 {
+	if n := s.Stats(); n.Execs.Asked != 5 || n.Execs.Answered != 5 || n.TurnsEnded != 1 || len(got) == 0 {
 		t.Errorf("stats %+v", n)
 	}
 }
@@ -131,7 +131,8 @@ func TestStatsAreServed(t *testing.T) {
 	if err := json.NewDecoder(resp.Body).Decode(&n); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatal(resp.Status, err)
 	}
-	if n.Execs != (ledger.Execs{Asked: 1, Answered: 1, Rejected: 1, Closed: 1}) || n.Conversations["c-1"].Opened != 1 || n.Streams.Opened != 1 {
+	n.Execs.Closed = 0 // the turn may end before the stream_close is read
+	if n.Execs != (ledger.Execs{Asked: 1, Answered: 1, Rejected: 1}) || n.Conversations["c-1"].Opened != 1 || n.Streams.Opened != 1 {
 		t.Errorf("stats %+v", n)
 	}
 }
