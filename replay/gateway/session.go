@@ -49,6 +49,9 @@ type segment struct {
 		notes   int // of the last run
 		results map[string]sum
 	}
+	// heard is when its last event came, or when it began.
+	heard time.Time
+
 	cutter  cutter
 	events  []turn.Event // from number first on
 	first   int
@@ -61,7 +64,6 @@ type segment struct {
 	err                        error // why it broke off
 	readers                    int
 	pulling                    bool
-	heard                      time.Time     // when its last event came, or when it began
 	changed                    chan struct{} // closed and replaced with each event
 }
 

@@ -43,6 +43,9 @@ const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
 	maxHeader  = 64 << 10
+
+	// lastRequests is how long requests that are no turns may take at the end.
+	lastRequests = time.Second
 )
 
 // Options are a server's settings.
@@ -103,9 +106,13 @@ func (s *Server) Serve(l net.Listener) error {
 // ctx does, and closes all sessions.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.core.Shutdown(ctx)
+	// All turns have ended. What is left are short requests and connections that were never
+	// used, for which net/http would wait for five seconds.
+	ctx, stop := context.WithTimeout(ctx, lastRequests)
+	defer stop()
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
 	}
 	return err
 }
