@@ -57,6 +57,9 @@ type Options struct {
 	Origins []string
 	// Recorder gets each request; nil: none is recorded.
 	Recorder captures.Recorder
+	// Idle is how long the transcript of a response is kept for a previous_response_id.
+	// Default: 15 minutes.
+	Idle time.Duration
 	// BodyTime is how long a request's body may take. Default: 1 minute.
 	BodyTime time.Duration
 	// Log gets what net/http reports of broken connections; nil: nobody.
@@ -83,7 +86,7 @@ func New(core *gateway.Core, o Options) (*Server, error) {
 	if o.BodyTime <= 0 {
 		o.BodyTime = time.Minute
 	}
-	s := &Server{o: o, core: core, pages: pages{chat.New(core), responses.New(core, responses.Options{}), messages.New(core)}}
+	s := &Server{o: o, core: core, pages: pages{chat.New(core), responses.New(core, responses.Options{Idle: o.Idle}), messages.New(core)}}
 	for _, key := range o.Keys {
 		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
 	}

@@ -162,7 +162,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	core := gateway.New(up, gateway.Options{
 		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off",
 	})
-	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder})
+	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder, Idle: f.idle})
 	if err != nil {
 		return err
 	}
