@@ -59,7 +59,7 @@ const (
 // Defaults of Options.
 const (
 	DefaultClientVersion = "cli-2026.01.09-231024f"
-	DefaultClientType    = "cli"
+	defaultClientType    = "cli"
 	defaultUserAgent     = "connect-es/1.6.1"
 )
 
@@ -141,7 +141,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 		o.ClientVersion = DefaultClientVersion
 	}
 	if o.ClientType == "" {
-		o.ClientType = DefaultClientType
+		o.ClientType = defaultClientType
 	}
 	if o.ToolMap == nil {
 		o.ToolMap = tools.Builtin()

@@ -59,7 +59,7 @@ func TestReadBody(t *testing.T) {
 		{name: "list", body: `[]`, kind: turn.Invalid, message: "must be a JSON object"},
 		{name: "null", body: `null`, kind: turn.Invalid, message: "must be a JSON object"},
 		{name: "empty", body: ``, kind: turn.Invalid, message: "not valid JSON"},
-		{name: "large", body: `{"a":"` + strings.Repeat("x", front.MaxBody) + `"}`, kind: turn.TooLarge, message: "20 MB"},
+		{name: "large", body: `{"a":"` + strings.Repeat("x", (20<<20)) + `"}`, kind: turn.TooLarge, message: "20 MB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func TestMemberNamesThePath(t *testing.T) {
 
 func TestDataImage(t *testing.T) {
 	t.Parallel()
-	large := base64.StdEncoding.EncodeToString(make([]byte, front.MaxImage+3))
+	large := base64.StdEncoding.EncodeToString(make([]byte, (10<<20)+3))
 	for url, code := range map[string]string{
 		"data:image/png;base64,aGk=":       "",
 		"https://example.com/cat.png":      "invalid_image_url",

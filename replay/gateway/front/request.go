@@ -14,25 +14,25 @@ import (
 
 // Limits of requests.
 const (
-	// MaxBody is the limit of a request's body, in bytes.
-	MaxBody = 20 << 20
-	// MaxImage is the limit of one image, decoded, in bytes.
-	MaxImage = 10 << 20
+	// maxBody is the limit of a request's body, in bytes.
+	maxBody = 20 << 20
+	// maxImage is the limit of one image, decoded, in bytes.
+	maxImage = 10 << 20
 	// MaxMessages is the limit of messages in a transcript.
 	MaxMessages = 20_000
 )
 
 // ReadBody reads the body of a request: a JSON object, as its members.
 //
-// Errors: kind TooLarge above MaxBody; kind Invalid for what is not a JSON object, with
+// Errors: kind TooLarge above maxBody; kind Invalid for what is not a JSON object, with
 // the offset, for a body that is compressed, and for one that the client did not finish.
 func ReadBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *turn.Error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, &turn.Error{Kind: turn.Invalid, Code: "unsupported_content_encoding", Message: fmt.Sprintf("the request body is compressed (%.40q); send it uncompressed", encoding)}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, &turn.Error{Kind: turn.TooLarge, Code: "request_too_large", Message: fmt.Sprintf("the request body is larger than %d MB", MaxBody>>20)}
+		return nil, &turn.Error{Kind: turn.TooLarge, Code: "request_too_large", Message: fmt.Sprintf("the request body is larger than %d MB", maxBody>>20)}
 	}
 	if err != nil {
 		return nil, &turn.Error{Kind: turn.Invalid, Message: "the request body could not be read: " + err.Error(), Err: err}
@@ -84,7 +84,7 @@ func Member(raw json.RawMessage, path string, v any) *turn.Error {
 // DataImage reads an image from a data URL. path names the parameter in errors.
 //
 // Errors: kind Invalid for a remote URL, for a URL that is no base64 data URL of an
-// image, and for an image above MaxImage.
+// image, and for an image above maxImage.
 func DataImage(url, path string) (*turn.Image, *turn.Error) {
 	head, data, ok := strings.Cut(url, ",")
 	if !ok || !strings.HasPrefix(head, "data:") {
@@ -101,13 +101,13 @@ func DataImage(url, path string) (*turn.Image, *turn.Error) {
 // parameter in errors.
 //
 // Errors: kind Invalid for another media type than image/*, for text that is not
-// base64, and for an image above MaxImage.
+// base64, and for an image above maxImage.
 func Base64Image(mime, data, path string) (*turn.Image, *turn.Error) {
 	if !strings.HasPrefix(mime, "image/") {
 		return nil, &turn.Error{Kind: turn.Invalid, Param: path, Code: "invalid_image", Message: fmt.Sprintf("%s: %.40q is not an image type", path, mime)}
 	}
-	if base64.StdEncoding.DecodedLen(len(data)) > MaxImage+2 {
-		return nil, &turn.Error{Kind: turn.Invalid, Param: path, Code: "image_too_large", Message: fmt.Sprintf("%s: the image is larger than %d MB", path, MaxImage>>20)}
+	if base64.StdEncoding.DecodedLen(len(data)) > maxImage+2 {
+		return nil, &turn.Error{Kind: turn.Invalid, Param: path, Code: "image_too_large", Message: fmt.Sprintf("%s: the image is larger than %d MB", path, maxImage>>20)}
 	}
 	b, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {

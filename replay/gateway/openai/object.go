@@ -77,12 +77,12 @@ func (o Object) Child(name string) (Object, *turn.Error) {
 // Invalid returns the error for a member. problem follows the member's path in the
 // message.
 func (o Object) Invalid(name, code, problem string) *turn.Error {
-	return Invalid(o.At(name), code, problem)
+	return invalid(o.At(name), code, problem)
 }
 
-// Invalid returns the error for the value at a path. problem follows the path in the
+// invalid returns the error for the value at a path. problem follows the path in the
 // message.
-func Invalid(path, code, problem string) *turn.Error {
+func invalid(path, code, problem string) *turn.Error {
 	return &turn.Error{Kind: turn.Invalid, Param: path, Code: code, Message: path + " " + problem}
 }
 

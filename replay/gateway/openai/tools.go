@@ -43,10 +43,10 @@ func ReadFunction(o Object) (tool turn.Tool, err *turn.Error) {
 // Errors: kind Invalid for a name that the APIs do not allow, or that another tool has.
 func (t *Tools) Add(tool turn.Tool, path string) *turn.Error {
 	if !functionName.MatchString(tool.Name) {
-		return Invalid(path, "invalid_value", fmt.Sprintf("is %.80q; a tool's name has 1 to 128 characters of a-z, A-Z, 0-9, _ and -", tool.Name))
+		return invalid(path, "invalid_value", fmt.Sprintf("is %.80q; a tool's name has 1 to 128 characters of a-z, A-Z, 0-9, _ and -", tool.Name))
 	}
 	if t.names[tool.Name] {
-		return Invalid(path, "invalid_value", fmt.Sprintf("is %q, which another tool of the request has", tool.Name))
+		return invalid(path, "invalid_value", fmt.Sprintf("is %q, which another tool of the request has", tool.Name))
 	}
 	if t.names == nil {
 		t.names = make(map[string]bool)
@@ -108,7 +108,7 @@ func Stop(o Object, name string) ([]string, *turn.Error) {
 	}
 	for i, s := range list {
 		if s == "" {
-			return nil, Invalid(Index(o.At(name), i), "invalid_value", "must not be empty")
+			return nil, invalid(Index(o.At(name), i), "invalid_value", "must not be empty")
 		}
 	}
 	return list, nil

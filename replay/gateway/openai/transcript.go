@@ -53,7 +53,7 @@ func (t *Transcript) Extend(messages []turn.Message) {
 // Errors: kind Invalid for a call that is not in the transcript before it.
 func (t *Transcript) Result(r turn.Result, path string) *turn.Error {
 	if !t.calls[r.CallID] {
-		return Invalid(path, "unknown_tool_call_id", fmt.Sprintf("is %.80q, but no tool call with this id is in the conversation before it", r.CallID))
+		return invalid(path, "unknown_tool_call_id", fmt.Sprintf("is %.80q, but no tool call with this id is in the conversation before it", r.CallID))
 	}
 	t.Add(turn.ToolRole, turn.Part{Result: &r})
 	return nil
@@ -64,7 +64,7 @@ func (t *Transcript) Result(r turn.Result, path string) *turn.Error {
 // Errors: kind Invalid if there is nothing to answer, or too much.
 func (t *Transcript) Messages(path string) ([]turn.Message, *turn.Error) {
 	if len(t.messages) > front.MaxMessages {
-		return nil, Invalid(path, "too_many_messages", fmt.Sprintf("has more than %d messages", front.MaxMessages))
+		return nil, invalid(path, "too_many_messages", fmt.Sprintf("has more than %d messages", front.MaxMessages))
 	}
 	// System messages may follow what is to be answered.
 	for i := len(t.messages) - 1; i >= 0; i-- {
@@ -72,9 +72,9 @@ func (t *Transcript) Messages(path string) ([]turn.Message, *turn.Error) {
 		case turn.System:
 			continue
 		case turn.Assistant:
-			return nil, Invalid(path, "invalid_value", "must end with a message of the user or with results of tools; the upstream cannot continue an answer of the assistant")
+			return nil, invalid(path, "invalid_value", "must end with a message of the user or with results of tools; the upstream cannot continue an answer of the assistant")
 		}
 		return t.messages, nil
 	}
-	return nil, Invalid(path, "missing_required_parameter", "must have a message of the user")
+	return nil, invalid(path, "missing_required_parameter", "must have a message of the user")
 }

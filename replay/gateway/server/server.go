@@ -196,7 +196,7 @@ func forMessages(r *http.Request) bool {
 	if r.URL.Path == "/v1/messages" || strings.HasPrefix(r.URL.Path, "/v1/messages/") {
 		return true
 	}
-	return strings.HasPrefix(r.URL.Path, "/v1/models") && r.Header.Get("anthropic-version") != ""
+	return strings.HasPrefix(r.URL.Path, "/v1/models") && r.Header.Get(messages.VersionHeader) != ""
 }
 
 func writeError(w http.ResponseWriter, r *http.Request, err *turn.Error) {

@@ -20,6 +20,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/proto"
+	"unwire/replay/agent"
 	"unwire/replay/gateway"
 	"unwire/replay/gateway/server"
 )
@@ -32,14 +33,14 @@ const leastKey = 8
 
 type flags struct {
 	app.Target
-	listen, key, keyFile, out string
-	transport, clientVersion  string
-	script, toolMap           string
-	reuse, printConfig, model string
-	idle, maxAge, silence     time.Duration
-	maxSessions, maxResult    int
-	origins                   []string
-	privacy, json             bool
+	listen, key, keyFile, out      string
+	transport, clientVersion       string
+	script, toolMap                string
+	reuse, printConfig, model      string
+	idle, maxAge, silence          time.Duration
+	maxSessions, maxResult         int
+	origins                        []string
+	privacy, json, printParameters bool
 }
 
 // Commands are the commands of this group.
@@ -84,6 +85,9 @@ func serveCommand(a *app.App) *cobra.Command {
 		Example: examples,
 		Args:    app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.printParameters {
+				return server.WriteParameters(a.Out)
+			}
 			if f.printConfig != "" {
 				return printConfig(a, f)
 			}
@@ -110,6 +114,7 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.maxResult, "max-result", 256<<10, "bytes of a tool's result that the model sees; the rest is cut, and the model is told")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
 	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration of a client and leave: "+strings.Join(clientNames(), ", "))
+	flags.BoolVar(&f.printParameters, "print-parameters", false, "print what becomes of each parameter of the three APIs, as Markdown, and leave")
 	flags.StringVar(&f.model, "model", "composer-1", "with --print-config: the model to use")
 	flags.BoolVar(&f.json, "json", false, "the listening event as JSON on stdout")
 }
@@ -122,7 +127,7 @@ func (f *flags) upstreamFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.transport, "transport", "auto", "auto, http2, or sse: the fallback over HTTP/1.1")
 	flags.StringVar(&f.Credentials, "credentials", "", "where the upstream's token is: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or "+proto.Profile().Name)
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the upstream")
-	flags.StringVar(&f.clientVersion, "client-version", "", "client version that the upstream is told")
+	flags.StringVar(&f.clientVersion, "client-version", agent.DefaultClientVersion, "client version that the upstream is told")
 	flags.BoolVar(&f.privacy, "privacy", false, "ask the upstream for privacy mode, which also chooses its host")
 	flags.StringVar(&f.toolMap, "tool-map", "", "JSON file that says which tool of the client does what a built-in tool of the agent does")
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
