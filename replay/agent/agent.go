@@ -116,6 +116,7 @@ type Client struct {
 	definitions *message.Definitions
 	backend     *transport.Dialer // of all calls but the agent's stream
 	agents      agents
+	tokens      tokens
 
 	// beat and execBeat are the intervals of heartbeats, of the client and of open calls.
 	beat, execBeat time.Duration
@@ -157,7 +158,7 @@ func New(ctx context.Context, o Options) (*Client, error) {
 // dialer returns what opens streams to a server.
 func (c *Client) dialer(u *url.URL) *transport.Dialer {
 	return &transport.Dialer{
-		URL: u, Choice: c.o.Transport, Profile: c.o.Profile, Recorder: c.o.Recorder,
+		URL: u, Choice: c.o.Transport, Profile: c.o.Profile, Recorder: c.o.Recorder, Authorization: c.authorization,
 		Policy: outbound.Policy{Live: c.o.Live, AllowHosts: c.o.AllowHosts, Roots: c.o.RootCAs},
 	}
 }
@@ -185,36 +186,47 @@ func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) 
 	if err != nil {
 		return nil, turn.AsError(err)
 	}
-	header, token, err := c.header(ctx)
+	header, err := c.header(ctx)
 	if err != nil {
 		return nil, err
 	}
 	header.Set("Connect-Accept-Encoding", "gzip")
 	header.Set("X-Cursor-Streaming", "true")
-	s.token = token
 	if s.link, err = c.agent(ctx).Open(ctx, header, first); err != nil {
-		return nil, c.failure(err, token)
+		return nil, c.failure(err)
 	}
 	s.start()
 	return s, nil
 }
 
-// header returns the fields of a request, and the token among them.
-func (c *Client) header(ctx context.Context) (http.Header, string, error) {
+// authorization returns the field with the token, which is in no error from then on.
+//
+// Errors: a *turn.Error of kind Unauthorized.
+func (c *Client) authorization(ctx context.Context) (string, error) {
 	token, err := c.o.Token(ctx)
 	if err != nil {
-		return nil, "", &turn.Error{Kind: turn.Unauthorized, Code: "no_upstream_token", Message: "there is no token for the upstream: " + err.Error(), Err: err}
+		return "", &turn.Error{Kind: turn.Unauthorized, Code: "no_upstream_token", Message: "there is no token for the upstream: " + err.Error(), Err: err}
 	}
 	token = strings.TrimPrefix(token, "Bearer ")
+	c.tokens.add(token)
+	return "Bearer " + token, nil
+}
+
+// header returns the fields of a request.
+func (c *Client) header(ctx context.Context) (http.Header, error) {
+	authorization, err := c.authorization(ctx)
+	if err != nil {
+		return nil, err
+	}
 	h := http.Header{}
-	h.Set("Authorization", "Bearer "+token)
+	h.Set("Authorization", authorization)
 	h.Set("Connect-Protocol-Version", "1")
 	h.Set("User-Agent", defaultUserAgent)
 	h.Set("X-Cursor-Client-Type", c.o.ClientType)
 	h.Set(c.o.Profile.VersionHeader, c.o.ClientVersion)
 	h.Set(c.o.Profile.Endpoints.PrivacyHeader, c.privacy())
 	h.Set("X-Request-Id", message.NewUUID())
-	return h, token, nil
+	return h, nil
 }
 
 // privacy is the value of the header that asks for privacy.

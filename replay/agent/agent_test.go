@@ -206,3 +206,34 @@ func TestRefusedTokenIsNotShown(t *testing.T) {
 		t.Errorf("got %v, want unauthorized", err)
 	}
 }
+
+// TestStandinContinuesCold leaves a turn with a call open, and goes on with its result in
+// a new stream: the stand-in reads the transcript from the blobs, does not ask again, and
+// comes to the end.
+func TestStandinContinuesCold(t *testing.T) {
+	t.Parallel()
+	c := connect(t, script(`{"text":"First."},
+		{"tool":{"name":"mcp","args":{"name":"add","toolName":"add","args":{"x":1}}}},
+		{"tool":{"name":"mcp","args":{"name":"add","toolName":"add","args":{"x":2}}}},
+		{"text":"Done."},{"turn_ended":{}}`), nil)
+	r := user("go", turn.Tool{Name: "add"})
+	s := run(t, c, r)
+	var open *turn.Call
+	for open == nil {
+		event, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if calling, ok := event.(turn.Calling); ok {
+			open = &calling.Call
+		}
+	}
+	s.Close()
+	r.Messages = append(r.Messages,
+		turn.Message{Role: turn.Assistant, Parts: []turn.Part{{Text: "First."}, {Call: open}}},
+		turn.Message{Role: turn.ToolRole, Parts: []turn.Part{{Result: &turn.Result{CallID: open.ID, Parts: []turn.Part{{Text: "1"}}}}}})
+	text, calls, ended, err := finish(t, run(t, c, r), echo)
+	if err != nil || text != "Done." || len(calls) != 1 || string(calls[0].Arguments) != `{"x":2}` || ended == nil {
+		t.Errorf("got %q, %+v, %v", text, calls, err)
+	}
+}

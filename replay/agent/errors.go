@@ -79,25 +79,24 @@ var byTitle = map[string]cause{
 	"update required": {turn.Forbidden, "outdated_client", adviceVersion},
 }
 
-// failure returns what an error of the transport means. The token is in no error.
-func (c *Client) failure(err error, token string) *turn.Error {
-	e := c.translate(err)
-	if token != "" {
-		e.Message = strings.ReplaceAll(e.Message, token, "[redacted]")
-	}
-	return e
+// failure returns what an error of the transport means. No token is in it.
+func (c *Client) failure(err error) *turn.Error {
+	e := *c.translate(err)
+	e.Message = c.tokens.hide(e.Message)
+	return &e
 }
 
 func (c *Client) translate(err error) *turn.Error {
 	var known *turn.Error
 	var status *transport.StatusError
 	var end *transport.EndError
+	var unreachable *transport.UnreachableError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &end):
 		return c.said(end.Err, end.RetryAfter)
-	case errors.As(err, &status):
+	case errors.As(err, &status) && !errors.Is(err, transport.ErrRefused):
 		if status.Err != nil {
 			return c.said(status.Err, status.RetryAfter)
 		}
@@ -108,6 +107,10 @@ func (c *Client) translate(err error) *turn.Error {
 		return &turn.Error{Kind: turn.Timeout, Code: "canceled", Message: "the request was given up before the upstream had answered", Err: err}
 	case errors.Is(err, outbound.ErrRefused):
 		return &turn.Error{Kind: turn.Internal, Code: "upstream_not_allowed", Message: err.Error()}
+	case errors.As(err, &unreachable):
+		return &turn.Error{Kind: turn.Upstream, Code: "upstream_unreachable", Message: "the upstream cannot be reached: " + unreachable.Text}
+	case errors.Is(err, transport.ErrRefused):
+		return &turn.Error{Kind: turn.Upstream, Code: "no_http2", Message: "the upstream does not take streams over HTTP/2: choose another transport with --transport auto or sse"}
 	case errors.Is(err, transport.ErrNoEnd):
 		return &turn.Error{Kind: turn.Upstream, Code: "no_end_of_stream", Message: "the upstream's stream broke off: " + err.Error(), Err: transport.ErrNoEnd}
 	case errors.Is(err, transport.ErrClosed), errors.Is(err, errStopped):

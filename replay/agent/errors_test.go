@@ -1,11 +1,15 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"unwire/replay/agent"
 	"unwire/replay/agent/turn"
 )
 
@@ -138,4 +142,41 @@ func TestPending(t *testing.T) {
 		}
 	}
 	c.end()
+}
+
+func TestUnreachableServer(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for _, transport := range []string{agent.Auto, agent.HTTP2, agent.SSE} {
+		c := connectTo(t, closed, transport)
+		_, err := c.Run(t.Context(), "", user("go"))
+		if e := turn.AsError(err); err == nil || e.Code != "upstream_unreachable" || !strings.Contains(e.Message, "connection refused") {
+			t.Errorf("%s: got %v", transport, err)
+		}
+		if _, err = c.Models(t.Context()); turn.AsError(err).Code != "upstream_unreachable" {
+			t.Errorf("%s: models: got %v", transport, err)
+		}
+	}
+}
+
+// TestTokenOfLaterCalls refreshes the token while a stream runs over the fallback: later
+// messages carry the new one, and no error has either.
+func TestTokenOfLaterCalls(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	c := connect(t, script(`{"tool":{"name":"mcp","args":{"name":"add","toolName":"add"}}},{"turn_ended":{}}`), func(o *agent.Options) {
+		o.Transport = agent.SSE
+		o.Token = func(context.Context) (string, error) {
+			if calls.Add(1) > 2 { // those of the opening
+				return "another-token", nil
+			}
+			return token, nil
+		}
+	})
+	_, _, _, err := finish(t, run(t, c, user("go", turn.Tool{Name: "add"})), echo)
+	e := turn.AsError(err)
+	if err == nil || e.Kind != turn.Unauthorized || strings.Contains(e.Message, "another-token") {
+		t.Errorf("got %v, want that the second token is refused", err)
+	}
 }

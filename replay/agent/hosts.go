@@ -58,7 +58,7 @@ func (c *Client) configured(ctx context.Context) (u *url.URL, known bool) {
 	if !c.o.Hosts {
 		return nil, true
 	}
-	config, _, err := c.unary(ctx, "aiserver.v1.ServerConfigService", "GetServerConfig")
+	config, err := c.unary(ctx, "aiserver.v1.ServerConfigService", "GetServerConfig")
 	if err != nil {
 		return nil, false
 	}

@@ -21,17 +21,16 @@ var modelServices = []string{"agent.v1.AgentService", "aiserver.v1.AiService"}
 // Errors: a *turn.Error.
 func (c *Client) Models(ctx context.Context) ([]turn.Model, error) {
 	var answer message.Message
-	var token string
 	var err error
 	for _, service := range modelServices {
-		answer, token, err = c.unary(ctx, service, "GetUsableModels")
+		answer, err = c.unary(ctx, service, "GetUsableModels")
 		var status *transport.StatusError
 		if !errors.As(err, &status) || status.Status != 404 && (status.Err == nil || status.Err.Code != "unimplemented") {
 			break
 		}
 	}
 	if err != nil {
-		return nil, c.failure(err, token)
+		return nil, c.failure(err)
 	}
 	var models []turn.Model
 	list := answer.Value("models").List()
@@ -49,24 +48,23 @@ func (c *Client) Models(ctx context.Context) ([]turn.Model, error) {
 	return models, nil
 }
 
-// unary calls a method of the backend without arguments. It returns the token, too, which
-// must not be in the error that the caller makes of err.
-func (c *Client) unary(ctx context.Context, service, rpc string) (answer message.Message, token string, err error) {
+// unary calls a method of the backend without arguments.
+func (c *Client) unary(ctx context.Context, service, rpc string) (answer message.Message, err error) {
 	method := c.definitions.Method(service, rpc)
 	if method == nil {
-		return answer, "", fmt.Errorf("the definitions have no method %s/%s", service, rpc)
+		return answer, fmt.Errorf("the definitions have no method %s/%s", service, rpc)
 	}
-	header, token, err := c.header(ctx)
+	header, err := c.header(ctx)
 	if err != nil {
-		return answer, "", err
+		return answer, err
 	}
 	data, err := c.backend.Unary(ctx, service+"/"+rpc, header, nil)
 	if err != nil {
-		return answer, token, err
+		return answer, err
 	}
 	answer = c.definitions.New(string(method.Output().FullName()))
 	if err := answer.Parse(data); err != nil {
-		return answer, token, fmt.Errorf("the answer of the upstream does not fit the definitions: %w", err)
+		return answer, fmt.Errorf("the answer of the upstream does not fit the definitions: %w", err)
 	}
-	return answer, token, nil
+	return answer, nil
 }

@@ -40,7 +40,6 @@ const (
 type Stream struct {
 	client       *Client
 	conversation string
-	token        string
 	set          *tools.Set
 	link         transport.Stream
 
@@ -249,7 +248,7 @@ func (s *Stream) read() {
 	case errors.Is(err, io.EOF):
 		s.events.close(&turn.Error{Kind: turn.Upstream, Code: "no_turn_ended", Message: "the upstream ended the stream before the turn had ended"})
 	default:
-		s.events.close(s.client.failure(err, s.token))
+		s.events.close(s.client.failure(err))
 	}
 	s.halt()
 }

@@ -147,8 +147,8 @@ func keyOf(ctx context.Context) sum {
 
 type observerContext struct{}
 
-// WithObserver returns a context for requests of which onStream is told the number of the
-// upstream exchange in the capture, as soon as it is known.
+// WithObserver returns a context for requests that call onStream with the number, in the
+// capture, of each upstream exchange that answers them.
 func WithObserver(ctx context.Context, onStream func(exchange int64)) context.Context {
 	return context.WithValue(ctx, observerContext{}, onStream)
 }
@@ -187,7 +187,6 @@ func (c *Core) Turn(ctx context.Context, r *turn.Request) (front.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	observe(ctx, t.s)
 	return t, nil
 }
 
@@ -239,6 +238,7 @@ func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcri
 		s.end(errDraining)
 		return nil, errDraining
 	}
+	observe(ctx, s)
 	return s.attach(), nil
 }
 

@@ -250,8 +250,7 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/profile", "decode/envelope", "replay/outbound"}, why: "sends messages, records them, and knows nothing of what is in them",
 	},
 	"replay/gateway": {
-		imports: []string{"captures", "replay/agent/", "replay/gateway/"},
-		tests:   []string{"captures/store", "proto", "replay/agent", "replay/standin"},
+		imports: []string{"replay/agent/turn", "replay/gateway/front"},
 		why:     "finds the session of a request, whatever protocol the agent speaks",
 	},
 	"replay/gateway/front": {imports: []string{"replay/agent/turn"}, why: "what the front ends have in common"},
@@ -273,6 +272,11 @@ var table = map[string]row{
 	},
 	"replay/gateway/messages": {
 		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
+	},
+	"replay/gateway/server": {
+		imports: []string{"captures", "replay/agent/turn", "replay/gateway", "replay/gateway/"},
+		tests:   []string{"captures/store", "proto", "replay/agent", "replay/standin"},
+		why:     "puts the front ends behind a key, and records what they answer",
 	},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto", "replay/standin/"},

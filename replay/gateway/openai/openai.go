@@ -18,8 +18,8 @@ import (
 	"unwire/replay/gateway/front"
 )
 
-// An Error is the error object of OpenAI's APIs.
-type Error struct {
+// An errorObject is the error object of OpenAI's APIs.
+type errorObject struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
 	Param   *string `json:"param"`
@@ -28,7 +28,7 @@ type Error struct {
 
 // An ErrorBody is the body of a response that is an error.
 type ErrorBody struct {
-	Error Error `json:"error"`
+	Error errorObject `json:"error"`
 }
 
 // kinds are the type and the usual code of each kind of error, as OpenAI's servers name
@@ -48,7 +48,7 @@ var kinds = map[turn.Kind]struct{ typ, code string }{
 }
 
 // ErrorOf returns the error object of err.
-func ErrorOf(err *turn.Error) Error {
+func ErrorOf(err *turn.Error) errorObject {
 	kind, ok := kinds[err.Kind]
 	if !ok {
 		kind = kinds[turn.Internal]
@@ -59,7 +59,7 @@ func ErrorOf(err *turn.Error) Error {
 	if code == "" || err.Kind == turn.ContextTooLong {
 		code = kind.code
 	}
-	return Error{Message: err.Message, Type: kind.typ, Param: optional(err.Param), Code: optional(code)}
+	return errorObject{Message: err.Message, Type: kind.typ, Param: optional(err.Param), Code: optional(code)}
 }
 
 func optional(s string) *string {

@@ -280,6 +280,32 @@ func show(t *testing.T, v any) string {
 	return string(b)
 }
 
+// TestBranches continues one response twice. The second branch must not see the first,
+// though both begin with the same messages.
+func TestBranches(t *testing.T) {
+	t.Parallel()
+	core, url := serve(t, done, done, done)
+	_, body := post(t, url, `{`+ask+`}`)
+	var first struct{ ID string }
+	if err := json.Unmarshal(body, &first); err != nil {
+		t.Fatal(err)
+	}
+	for i, branch := range []string{"A", "B"} {
+		post(t, url, `{"model":"gpt-5","previous_response_id":"`+first.ID+`","input":[{"role":"assistant","content":"`+branch+`"},{"role":"user","content":"Go on"}]}`)
+		want := []turn.Message{
+			{Role: turn.User, Parts: []turn.Part{{Text: "Hi"}}},
+			{Role: turn.Assistant, Parts: []turn.Part{{Text: "Done."}, {Text: branch}}},
+			{Role: turn.User, Parts: []turn.Part{{Text: "Go on"}}},
+		}
+		if got := core.Requests()[i+1].Messages; !reflect.DeepEqual(got, want) {
+			t.Errorf("branch %s: got %s", branch, show(t, got))
+		}
+	}
+	if got := core.Requests()[1].Messages[1].Parts[1].Text; got != "A" {
+		t.Errorf("the first branch was changed to %q", got)
+	}
+}
+
 func TestPreviousResponseNotFound(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, done, done, done)

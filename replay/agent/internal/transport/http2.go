@@ -94,7 +94,7 @@ func openError(ctx context.Context, at *outbound.Progress, err error) error {
 	case reason == outbound.NoAnswer:
 		return err
 	}
-	return fmt.Errorf("%s: %w", text, err)
+	return &UnreachableError{Reason: reason, Text: text, Err: err}
 }
 
 // statusFault is the error of a status that is no success.

@@ -158,6 +158,13 @@ func (s *split) add(body []byte) error {
 	req.Header = s.header.Clone()
 	req.Header.Set("Content-Type", "application/proto")
 	req.Header.Del("Connect-Accept-Encoding")
+	if d.Authorization != nil {
+		field, err := d.Authorization(s.ctx)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", field)
+	}
 	record, err := d.begin(req, "1.1")
 	if err != nil {
 		return err

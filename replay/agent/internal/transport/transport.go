@@ -80,6 +80,18 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP status %d", e.Status)
 }
 
+// An UnreachableError is why nothing of a request was sent.
+type UnreachableError struct {
+	Reason outbound.Reason
+	// Text says it for people.
+	Text string
+	Err  error
+}
+
+func (e *UnreachableError) Error() string { return e.Text }
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
 // An EndError is the error that the end of a stream has.
 type EndError struct {
 	Err        *envelope.Error
@@ -122,6 +134,9 @@ type Dialer struct {
 	Policy outbound.Policy
 	// Profile says how the fallback carries messages.
 	Profile *profile.Profile
+	// Authorization returns the field of a request of a stream that was opened before; nil
+	// for that of the opening. A stream may outlive its token.
+	Authorization func(context.Context) (string, error)
 	// Recorder gets all exchanges; nil for none.
 	Recorder captures.Recorder
 
