@@ -52,6 +52,10 @@ type Target interface {
 	// have ended or not.
 	Relate(r Relation)
 
+	// PutNote records what a user wrote about an exchange that was recorded before, in the
+	// place of the note of its kind at its place.
+	PutNote(ctx context.Context, n Note) error
+
 	// Flush waits until what was recorded before is stored.
 	Flush(ctx context.Context) error
 

@@ -13,6 +13,7 @@ import (
 	"unwire/mitm/access"
 	"unwire/mitm/chain"
 	"unwire/mitm/h2"
+	"unwire/mitm/process"
 	"unwire/mitm/raw"
 	"unwire/mitm/socks"
 )
@@ -104,7 +105,7 @@ func (e *sniffingListener) run(p *Proxy) {
 			e.failed <- err
 			return
 		}
-		c := p.wrapClient(conn, nil)
+		c := p.wrapClient(conn, nil, nil)
 		c.origin, c.allowsControl = e.origin, e.allowsControl
 		go func() {
 			denied := p.guard.Deny(conn)
@@ -149,7 +150,9 @@ func isTemporary(err error) bool {
 // A connection to ::1 goes to 127.0.0.1 if nobody listens at ::1: it was
 // accepted before that was known, so that the client, which may mean
 // localhost, cannot try the other address by itself.
-func (p *Proxy) ServeTransparent(ln net.Listener) {
+//
+// The clients are among the sockets; nil: those of this program's own network.
+func (p *Proxy) ServeTransparent(ln net.Listener, sockets *process.Sockets) {
 	p.mu.Lock()
 	if p.stopping {
 		p.mu.Unlock()
@@ -168,7 +171,7 @@ func (p *Proxy) ServeTransparent(ln net.Listener) {
 			time.Sleep(acceptPause) // out of files, most likely
 			continue
 		}
-		c := p.wrapClient(conn, nil)
+		c := p.wrapClient(conn, sockets, nil)
 		go func() {
 			to, ok := c.LocalAddr().(*net.TCPAddr)
 			if !ok {

@@ -94,7 +94,7 @@ func TestServeTransparent(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			b.proxy.ServeTransparent(&redirectedListener{ln, &net.TCPAddr{IP: ip, Port: port}})
+			b.proxy.ServeTransparent(&redirectedListener{ln, &net.TCPAddr{IP: ip, Port: port}}, nil)
 		}()
 		if _, body := get(t, newClient(t, false, nil, nil), "http://"+ln.Addr().String()+"/meant"); string(body) != "hello /meant" {
 			t.Errorf("%s: %q", ip, body)
@@ -110,7 +110,7 @@ func TestServeTransparent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.proxy.ServeTransparent(ln)
+	b.proxy.ServeTransparent(ln, nil)
 	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the listener is open: %v", err)
 	}

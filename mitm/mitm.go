@@ -296,10 +296,11 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-// wrapClient wraps a client's connection, which Shutdown closes. released, unless it
-// is nil, is called when the connection is closed.
-func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: raw.NewConn(conn, nil), recorder: p.processes.Recorder(conn, p.opts.Store)}
+// wrapClient wraps a client's connection, which Shutdown closes. The client is among the
+// sockets; nil: those of this program's own network. released, unless it is nil, is called
+// when the connection is closed.
+func (p *Proxy) wrapClient(conn net.Conn, sockets *process.Sockets, released func()) *clientConn {
+	c := &clientConn{Conn: raw.NewConn(conn, nil), recorder: p.processes.Recorder(conn, sockets, p.opts.Store)}
 	untrack := p.track(c)
 	c.onClose = func() {
 		untrack()

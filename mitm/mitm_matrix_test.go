@@ -128,7 +128,7 @@ func (l *lane) redirected(tb testing.TB, addr string) string {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { ln.Close() })
-	go l.bench.proxy.ServeTransparent(&redirectedListener{ln, to})
+	go l.bench.proxy.ServeTransparent(&redirectedListener{ln, to}, nil)
 	return ln.Addr().String()
 }
 

@@ -3,6 +3,7 @@ package mitm
 import (
 	"crypto/tls"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -88,22 +89,44 @@ func BenchmarkUnary(b *testing.B) {
 	measure(b, paths, calls, "calls/s", round)
 }
 
-// BenchmarkLargeBody measures 16 MB down.
+// BenchmarkLargeBody measures 16 MB down, of zeros.
 func BenchmarkLargeBody(b *testing.B) {
 	const size = 16
 	base, paths := benchPaths(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.CopyN(w, repeat(make([]byte, 1<<20)), size<<20)
 	}))
-	measure(b, paths, size, "MB/s", func(c *http.Client) {
-		res, err := c.Get(base)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer res.Body.Close()
-		if n, err := io.Copy(io.Discard, res.Body); n != size<<20 || err != nil {
-			b.Fatal(n, err)
-		}
-	})
+	measure(b, paths, size, "MB/s", func(c *http.Client) { download(b, c, base, size<<20) })
+}
+
+// BenchmarkLargeNoise is BenchmarkLargeBody for a body that neither repeats nor compresses.
+func BenchmarkLargeNoise(b *testing.B) {
+	const size = 16
+	next := newNoise(size << 20)
+	base, paths := benchPaths(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(next()) }))
+	measure(b, paths, size, "MB/s", func(c *http.Client) { download(b, c, base, size<<20) })
+}
+
+func download(b *testing.B, c *http.Client, from string, size int64) {
+	res, err := c.Get(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
+		b.Fatal(n, err)
+	}
+}
+
+// newNoise returns bodies of n bytes that do not compress, no two of which have a part in
+// common at the same place.
+func newNoise(n int) func() []byte {
+	noise := make([]byte, n+1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	var calls atomic.Int64
+	return func() []byte {
+		at := int(calls.Add(1)) * 997 % (1 << 20)
+		return noise[at : at+n]
+	}
 }
 
 // BenchmarkStreams opens 5,000 bidirectional streams, all there at once, and

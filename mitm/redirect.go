@@ -65,7 +65,7 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 		raw.Reset(conn)
 		return
 	}
-	c := p.wrapClient(conn, func() { p.routes.Remove(from.Port, s) })
+	c := p.wrapClient(conn, nil, func() { p.routes.Remove(from.Port, s) })
 	go func() {
 		to := p.routes.Await(s)
 		if to == "" {

@@ -16,6 +16,9 @@
 //	"transport":"websocket"                     of what is not HTTP; or "tls", "tcp"
 //	"process":{"pid":5,"name":"curl"}           the program that made the connection
 //	"relations":[{"kind":"handshake","exchange":6}]
+//	"notes":[{"kind":"note","dir":"up","frame":0,"path":"1.2","value":"a session id?"}]
+//
+// A note without dir and frame is about the exchange, one without a path about the frame.
 //
 // The chunks of a WebSocket are messages or parts of one. They have the opcode of
 // RFC 6455, 0 where a message goes on, final where it ends, and compressed if it was
@@ -76,6 +79,7 @@ type head struct {
 	ResponseTrailers []field          `json:"response_trailers"`
 
 	Relations []transfer.Relation `json:"relations,omitempty"`
+	Notes     []transfer.Note     `json:"notes,omitempty"`
 }
 
 // A field is a line of a header section.
@@ -161,6 +165,8 @@ func (h *head) check() error {
 		return fmt.Errorf("process.pid: %d", h.Process.PID)
 	case len(h.Relations) > maxRelations:
 		return fmt.Errorf("relations: more than %d", maxRelations)
+	case len(h.Notes) > maxNotes:
+		return fmt.Errorf("notes: more than %d", maxNotes)
 	}
 	for i, r := range h.Relations {
 		if err := r.Check(); err != nil {

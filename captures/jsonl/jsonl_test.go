@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"unwire/captures"
 	"unwire/captures/internal/samples"
 	"unwire/captures/jsonl"
 	"unwire/captures/store"
@@ -42,6 +44,45 @@ func TestRoundTrip(t *testing.T) {
 		if d := cmp.Diff(samples.Read(t, from), samples.Read(t, to)); d != "" {
 			t.Errorf("seed %d: %s", seed, d)
 		}
+	}
+}
+
+// TestNotes: the notes of exchanges, frames and fields come back, and those that cannot be
+// added are reported.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	from, to := samples.Store(t, t.TempDir(), store.Options{}), samples.Store(t, t.TempDir(), store.Options{})
+	samples.Record(t, from, 3, 2)
+	want := []captures.Note{
+		{Place: captures.Place{Exchange: 1, Frame: captures.NoFrame}, Kind: captures.TextNote, Value: "two\nlines \u2028 <&>"},
+		{Place: captures.Place{Exchange: 2, Frame: captures.NoFrame}, Kind: captures.MarkNote, Value: "star"},
+		{Place: captures.Place{Exchange: 2, Frame: 0}, Kind: captures.TextNote, Value: "a frame"},
+		{Place: captures.Place{Exchange: 2, Dir: captures.Down, Frame: 7, Path: "1.2[3].1"}, Kind: captures.TextNote, Value: "a field"},
+	}
+	for _, n := range want {
+		if err := from.PutNote(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := export(t, from)
+	// After an exchange of another file, the numbers are others.
+	before := `{"v":1,"id":9,"method":"GET","url":"https://h/","http":"1.1","status":0,"started":"2026-01-02T03:04:05Z","outcome":"complete","notes":[` +
+		`{"kind":"note","value":""},{"kind":"odd","value":"x"},{"kind":"mark","value":"two words"},{"kind":"note","dir":"left","frame":0,"value":"x"},` +
+		`{"kind":"note","frame":0,"value":"x"},{"kind":"note","dir":"up","frame":-1,"value":"x"},{"kind":"note","path":"1","value":"x"}],"chunks":[]}` + "\n"
+	rep, err := jsonl.Import(t.Context(), iotest.HalfReader(strings.NewReader(before+string(text))), to)
+	if err != nil || rep.Exchanges != 3 || len(rep.Problems) != 7 || !strings.HasPrefix(rep.Problems[6], "line 1: notes[6]: left out: ") {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	got, err := to.Notes(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		got[i].Exchange--
+		got[i].Changed = time.Time{}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

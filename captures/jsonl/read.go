@@ -24,9 +24,11 @@ const (
 	// of the line follows them.
 	maxBuffered = 64 << 20
 
-	// maxMembers limits the members of a line, maxRelations its relations.
+	// maxMembers limits the members of a line, maxRelations its relations, and maxNotes its
+	// notes.
 	maxMembers   = 64
 	maxRelations = 10_000
+	maxNotes     = 100_000
 )
 
 // Import reads JSON Lines as Export writes them into a capture.
@@ -39,7 +41,7 @@ const (
 // lines before it are recorded, and what there was of its own is Incomplete.
 func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	relater := transfer.NewRelater(store)
-	rep, err := read(ctx, r, relater, func(ex captures.Exchange) (recording, error) {
+	rep, err := read(ctx, r, store, relater, func(ex captures.Exchange) (recording, error) {
 		rec, err := store.Begin(ex)
 		if err != nil {
 			return nil, err
@@ -62,7 +64,7 @@ type recording interface {
 }
 
 // read reads lines and has begin record each exchange.
-func read(ctx context.Context, r io.Reader, relater *transfer.Relater, begin func(captures.Exchange) (recording, error)) (transfer.Report, error) {
+func read(ctx context.Context, r io.Reader, store captures.Target, relater *transfer.Relater, begin func(captures.Exchange) (recording, error)) (transfer.Report, error) {
 	var rep transfer.Report
 	v := transfer.NewValues(r)
 	for line := 1; ; line++ {
@@ -83,6 +85,9 @@ func read(ctx context.Context, r io.Reader, relater *transfer.Relater, begin fun
 			rep.Exchanges++
 			relater.Add(&rep, fmt.Sprintf("line %d", line), l.head.ID, l.rec.ID(), l.head.Relations)
 			l.end(err)
+			if err == nil {
+				err = transfer.PutNotes(ctx, store, &rep, fmt.Sprintf("line %d", line), l.rec.ID(), l.head.Notes)
+			}
 		}
 		if err != nil {
 			return rep, fmt.Errorf("jsonl: line %d: %w", line, v.AtByte(err))
@@ -163,7 +168,7 @@ func (l *lineReader) read() error {
 
 // isOptional reports whether a member is written only if it says something.
 func isOptional(member string) bool {
-	return member == "transport" || member == "process" || member == "relations"
+	return member == "transport" || member == "process" || member == "relations" || member == "notes"
 }
 
 // members are where the members of a line go.
@@ -172,7 +177,7 @@ func (h *head) members() map[string]any {
 		"v": &h.V, "id": &h.ID, "method": &h.Method, "url": &h.URL, "http": &h.HTTP, "status": &h.Status,
 		"started": &h.Started, "duration_ns": &h.DurationNS, "outcome": &h.Outcome, "error": &h.Error,
 		"client": &h.Client, "server": &h.Server, "tls": &h.TLS, "source": &h.Source,
-		"transport": &h.Transport, "process": &h.Process, "relations": &h.Relations,
+		"transport": &h.Transport, "process": &h.Process, "relations": &h.Relations, "notes": &h.Notes,
 		"bytes_up": &h.BytesUp, "bytes_down": &h.BytesDown,
 		"request_headers": &h.RequestHeaders, "request_trailers": &h.RequestTrailers,
 		"response_headers": &h.ResponseHeaders, "response_trailers": &h.ResponseTrailers,

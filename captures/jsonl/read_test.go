@@ -38,6 +38,13 @@ func (r relations) Relate(rel captures.Relation) {
 	}
 }
 
+func (r relations) PutNote(_ context.Context, n captures.Note) error {
+	if n.Exchange <= 0 || n.Frame < captures.NoFrame || n.Value == "" {
+		r.t.Errorf("%+v", n)
+	}
+	return nil
+}
+
 func (c counter) ChunkAt(_ captures.Direction, at time.Duration, _ []byte) {
 	if at < 0 {
 		c.t.Errorf("a chunk at %s", at)
@@ -59,13 +66,14 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add([]byte(`{"chunks":[{"dir":"up","t_ns":5,"data":"aGk="}],"v":1,"url":"https://h/"}`))
-	f.Add([]byte(`{"v":1,"id":3,"transport":"websocket","url":"wss://h/","process":{"pid":5,"name":"curl"},"relations":[{"kind":"handshake","exchange":4}],` +
+	f.Add([]byte(`{"v":1,"id":3,"transport":"websocket","url":"wss://h/","process":{"pid":5,"name":"curl"},"relations":[{"kind":"handshake","exchange":4}],"notes":[{"kind":"note","value":"a"},{"kind":"mark","dir":"up","frame":0,"path":"1","value":"b"}],` +
 		`"chunks":[{"dir":"up","t_ns":5,"opcode":1,"compressed":true,"data":"aGk="},{"dir":"up","opcode":0,"final":true,"data":""},{"dir":"down","opcode":9,"final":true}]}` +
 		"\n" + `{"v":1,"id":4,"transport":"tls","url":"tls://h:1","chunks":[{"dir":"down","data":"aGk="}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		begun, ended := 0, 0
-		relater := transfer.NewRelater(relations{t: t})
-		rep, err := read(context.Background(), bytes.NewReader(in), relater, func(ex captures.Exchange) (recording, error) {
+		to := relations{t: t}
+		relater := transfer.NewRelater(to)
+		rep, err := read(context.Background(), bytes.NewReader(in), to, relater, func(ex captures.Exchange) (recording, error) {
 			begun++
 			if ex.URL == "" || ex.Status < 0 {
 				t.Errorf("%+v", ex)

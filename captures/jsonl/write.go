@@ -23,9 +23,15 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 	if err != nil {
 		return 0, fmt.Errorf("jsonl: %w", err)
 	}
+	notes, err := transfer.LoadNotes(ctx, src)
+	if err != nil {
+		return 0, fmt.Errorf("jsonl: %w", err)
+	}
 	for ex, err := range src.Exchanges(ctx) {
 		if err == nil {
-			err = writeLine(ctx, out, src, ex, relations)
+			h := headOf(ex)
+			h.Relations, h.Notes = relations.JSON(ex.ID), notes.JSON(ex.ID)
+			err = writeLine(ctx, out, src, ex, h)
 		}
 		if err != nil {
 			return n, fmt.Errorf("jsonl: after %d exchanges: %w", n, err)
@@ -38,9 +44,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 	return n, nil
 }
 
-func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange, relations transfer.Relations) error {
-	h := headOf(ex)
-	h.Relations = relations.JSON(ex.ID)
+func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange, h head) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -178,9 +178,13 @@ const (
 // peel returns the outermost encoding of a body with headers h, "" if it has
 // none, and the headers of what it encodes.
 func peel(h captures.Headers) (outer string, inner captures.Headers) {
+	isEncoding := func(f captures.Header) bool { return strings.EqualFold(f.Name, "content-encoding") }
+	if !slices.ContainsFunc(h, isEncoding) && !strings.HasPrefix(mediaType(h), grpcWebText) {
+		return "", h
+	}
 	var encodings []string
 	for _, f := range h {
-		if !strings.EqualFold(f.Name, "content-encoding") {
+		if !isEncoding(f) {
 			inner = append(inner, f)
 			continue
 		}

@@ -42,11 +42,13 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 		return func(hit Hit) { report(field, hit) }
 	}
 	// Learn from all of them first: a cookie may repeat the token.
+	var few [32]fieldName
+	names := r.appendNames(few[:0], h)
 	out := make(captures.Headers, len(h))
 	for _, first := range []bool{true, false} {
 		for i, f := range h {
-			if name := strings.ToLower(f.Name); r.carriesSecret(name) == first {
-				out[i] = captures.Header{Name: f.Name, Value: r.field(name, f.Value, in(i))}
+			if names[i].secret == first {
+				out[i] = captures.Header{Name: f.Name, Value: r.field(names[i].lower, f.Value, in(i))}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"strings"
 	"sync"
 
 	"unwire/captures"
@@ -19,12 +20,48 @@ type known struct {
 	mu     sync.Mutex
 	rules  *ruleset
 	values map[captures.Header]string
+
+	// names are those of fields, which do not depend on the rules.
+	names map[string]fieldName
+}
+
+// A fieldName is the name of a header field.
+type fieldName struct {
+	lower string
+
+	// secret says that what the field has is a secret, whatever it looks like.
+	secret bool
+}
+
+// appendNames appends the names of the fields of a section.
+func (r *Redactor) appendNames(names []fieldName, h captures.Headers) []fieldName {
+	k := &r.known
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range h {
+		n, ok := k.names[h[i].Name]
+		if !ok {
+			n.lower = strings.ToLower(h[i].Name)
+			n.secret = r.carriesSecret(n.lower)
+			if len(n.lower) <= maxKnownValue {
+				if len(k.names) >= maxKnown || k.names == nil {
+					k.names = make(map[string]fieldName)
+				}
+				k.names[h[i].Name] = n
+			}
+		}
+		names = append(names, n)
+	}
+	return names
 }
 
 // clean returns what fn makes of a field's value, or of a text under a name that no field
 // has. The same rules make the same of it.
 func (r *Redactor) clean(name, value string, fn func() string) string {
-	if value == "" || len(value) > maxKnownValue {
+	if value == "" {
+		return ""
+	}
+	if len(value) > maxKnownValue {
 		return fn()
 	}
 	k, key := &r.known, captures.Header{Name: name, Value: value}

@@ -231,9 +231,6 @@ const segmentHead = `g.n, g.last, g.exchange, g.seq, g.chunks, g.t_ns, g.size_up
 // segmentTables are the tables of segmentColumns.
 const segmentTables = ` FROM segments g LEFT JOIN exchanges e ON e.id = g.exchange LEFT JOIN blobs b ON b.id = g.blob `
 
-// inBlob is the codec of a segment whose data is a payload of the table blobs.
-const inBlob = 2
-
 // segmentHead reads the values of segmentHead.
 func (c *rowValues) segmentHead() (r segment.Row, webSocket bool) {
 	r = segment.Row{
@@ -260,9 +257,9 @@ func (c *rowValues) segment(u *payload.Unpacker, yield func(n int64, k captures.
 	blob := c.nextValue()
 	switch {
 	case c.err != nil:
-	case codec == inBlob:
+	case codec == payload.InBlob:
 		data = c.payload(u)
-	case blob != nil || codec > inBlob:
+	case blob != nil || codec > payload.InBlob:
 		c.err = captures.Damaged("it has the codec %d", codec)
 	default:
 		data, c.err = u.Unpack(codec, r.SizeUp+r.SizeDown, data)

@@ -43,11 +43,13 @@ const (
 // columnsNow are those of format 3.
 var columnsNow = columnsOf{
 	exchange: `e.id, e.protocol, e.method, e.url, e.http, e.status,
-		` + section("request_headers") + `, ` + section("request_trailers") + `,
-		` + section("response_headers") + `, ` + section("response_trailers") + `,
+		` + section("request_headers", "q") + `, ` + section("request_trailers", "qt") + `,
+		` + section("response_headers", "a") + `, ` + section("response_trailers", "at") + `,
 		e.started_ns, e.duration_ns, e.client, e.server, e.process, p.pid, p.name, p.client, p.client_version,
 		e.tls, e.outcome, e.error, ` + bytesUpNow + `, ` + bytesDownNow + `, e.source
-		FROM exchanges e LEFT JOIN processes p ON p.id = e.process`,
+		FROM exchanges e LEFT JOIN processes p ON p.id = e.process` +
+		sectionTables("request_headers", "q") + sectionTables("request_trailers", "qt") +
+		sectionTables("response_headers", "a") + sectionTables("response_trailers", "at"),
 	listed: `e.id, e.protocol, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns,
 		e.process, p.pid, p.name, p.client, p.client_version, e.outcome, e.error, ` + bytesUpNow + `, ` + bytesDownNow + `, ` + notices,
 	truth: `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
@@ -62,15 +64,26 @@ var columnsNow = columnsOf{
 		coalesce((SELECT max(n) FROM readings), 0), coalesce((SELECT max(n) FROM definitions), 0))`,
 }
 
-// section is the text of a header section: NULL if its row is missing.
-func section(column string) string {
-	return `CASE e.` + column + ` WHEN 0 THEN '[]' ELSE (SELECT fields FROM headers WHERE id = e.` + column + `) END`
+// section are the columns that rowValues.headers reads, of sectionTables with the same name:
+// the section's text, NULL if its row is missing, and the payload that this may refer to.
+func section(column, name string) string {
+	return `CASE e.` + column + ` WHEN 0 THEN '[]' ELSE ` + name + `.fields END, ` +
+		name + `_b.codec, ` + name + `_b.size, ` + name + `_b.data, ` + name + `_b.sha256`
 }
+
+// sectionTables joins the row of a header section, under a name, and its payload.
+func sectionTables(column, name string) string {
+	return ` LEFT JOIN headers ` + name + ` ON ` + name + `.id = e.` + column + `
+		LEFT JOIN blobs ` + name + `_b ON ` + name + `_b.id = CASE WHEN substr(` + name + `.fields, 1, 1) <> '[' THEN CAST(` + name + `.fields AS INTEGER) END`
+}
+
+// noPayload are the columns of a section's payload in formats that have none.
+const noPayload = `, NULL, NULL, NULL, NULL`
 
 // columnsBefore are those of formats 1 and 2.
 var columnsBefore = columnsOf{
-	exchange: `e.id, 'http', e.method, e.url, e.http, e.status, e.request_headers, e.request_trailers,
-		e.response_headers, e.response_trailers, e.started_ns, e.duration_ns, e.client, e.server, 0, NULL, NULL, NULL, NULL,
+	exchange: `e.id, 'http', e.method, e.url, e.http, e.status, e.request_headers` + noPayload + `, e.request_trailers` + noPayload + `,
+		e.response_headers` + noPayload + `, e.response_trailers` + noPayload + `, e.started_ns, e.duration_ns, e.client, e.server, 0, NULL, NULL, NULL, NULL,
 		e.tls, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, e.source FROM exchanges e`,
 	listed: `e.id, 'http', e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns,
 		0, NULL, NULL, NULL, NULL, e.outcome, e.error, ` + bytesUp + `, ` + bytesDown + `, ` + notices,

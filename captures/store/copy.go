@@ -41,7 +41,7 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 			r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
 			return err
 		}
-		r.emit(&c)
+		r.emit(false, &c)
 	}
 	if err := s.copyRelations(ctx, from, r); err != nil {
 		r.EndAt(ex.Duration, captures.Incomplete, ex.Error)

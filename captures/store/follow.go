@@ -202,7 +202,7 @@ func (s *Store) segmentsSince(ctx context.Context, db readable, last int64, p *e
 func (s *Store) eventsSince(ctx context.Context, db readable, last int64, p *eventPage) error {
 	size := int64(0)
 	return scan(ctx, db, func(c *rowValues) bool {
-		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.small(int64(captures.Ended))), Exchange: c.exchange()}
+		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.small(int64(captures.Ended))), Exchange: c.exchange(s.unpack)}
 		if c.err == nil && e.Kind == captures.Received {
 			c.err = captures.Damaged("event %d has kind %d", e.N, e.Kind)
 		}

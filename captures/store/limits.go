@@ -239,9 +239,15 @@ func fileSize(path string) int64 {
 func headSize(e *captures.Exchange) int {
 	size := len(e.URL) + len(e.Error)
 	for _, hs := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
-		for _, h := range hs {
-			size += len(h.Name) + len(h.Value) + 32
-		}
+		size += sectionSize(hs)
+	}
+	return size
+}
+
+// sectionSize is headSize for a section of headers.
+func sectionSize(s captures.Headers) (size int) {
+	for _, h := range s {
+		size += len(h.Name) + len(h.Value) + 32
 	}
 	return size
 }

@@ -86,7 +86,7 @@ func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, err
 // ExchangesAfter is Exchanges for those with greater numbers than one.
 func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error] {
 	read := func(c *rowValues) (*captures.Exchange, int64) {
-		e := c.exchange()
+		e := c.exchange(s.unpack)
 		return e, e.ID
 	}
 	query := `SELECT ` + columnsFor(s.format).exchange + ` WHERE e.id > ? ORDER BY e.id LIMIT ?`
@@ -191,7 +191,7 @@ func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
 // oneFrom returns the first exchange from a number on, with its number; 0 for none.
 func (s *Store) oneFrom(ctx context.Context, from int64) (e *captures.Exchange, id int64, err error) {
 	err = s.page(ctx, func(c *rowValues) bool {
-		if found := c.exchange(); c.err == nil {
+		if found := c.exchange(s.unpack); c.err == nil {
 			e, id = found, found.ID
 			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
 		}
@@ -274,7 +274,7 @@ func (s *Store) damageOr(err error) error {
 func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	var e *captures.Exchange
 	err := s.page(ctx, func(c *rowValues) bool {
-		e = c.exchange()
+		e = c.exchange(s.unpack)
 		return false
 	}, `SELECT `+columnsFor(s.format).exchange+` WHERE e.id = ?`, id)
 	switch {

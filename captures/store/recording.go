@@ -48,6 +48,9 @@ type recording struct {
 	// headersCut is how many fields of headers were left out.
 	headersCut int
 
+	// queued is the state that the writer has of it.
+	queued stateRef
+
 	heldSince [2]time.Time
 	timer     *time.Timer // ends the holding back of chunks
 }
@@ -134,7 +137,9 @@ func (r *recording) Response(status int, h captures.Headers) {
 		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.Redactor, h)
 	}
 	r.changeProtocol()
-	_ = r.write(captures.Responded) // Store.Err keeps the error.
+
+	// Store.Err keeps the error.
+	_ = r.write(captures.Responded, r.ex.ResponseHeaders)
 }
 
 // changeProtocol notes that the search for secrets cannot look into what
@@ -205,7 +210,8 @@ func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures
 	}
 	for more := len(p) > 0 || r.ex.Transport == captures.WebSocket; more; {
 		n := min(len(p), payload.MaxSize)
-		c := &captures.Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Opcode: op, Data: bytes.Clone(p[:n])}
+		c := r.store.writer.buffers.chunk(p[:n])
+		c.Exchange, c.Dir, c.Seq, c.T, c.Opcode = r.ex.ID, dir, r.seq, max(0, t), op
 		r.seq++
 		p = p[n:]
 		if more = len(p) > 0; more {
@@ -220,7 +226,7 @@ func (r *recording) chunkAt(dir captures.Direction, t time.Duration, op captures
 // redactChunk sends a chunk on its way, through the redaction if there is one.
 func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	if r.store.Redactor == nil {
-		r.emit(c)
+		r.emit(true, c)
 		return
 	}
 	b := r.bodies[dir]
@@ -230,10 +236,11 @@ func (r *recording) redactChunk(dir captures.Direction, c *captures.Chunk) {
 	}
 	b.Write(c)
 	if second := b.Split(); second != nil {
+		second.Data = bytes.Clone(second.Data) // each recycles its own
 		second.Seq = r.seq
 		r.seq++
 	}
-	r.emit(b.Ready()...)
+	r.emit(true, b.Ready()...)
 }
 
 // setHoldTimer sets the timer for what is held back after a chunk has passed.
@@ -270,7 +277,7 @@ func (r *recording) flushHeld() {
 	for dir, b := range r.bodies {
 		if b != nil && b.Holding() {
 			b.FlushHeld()
-			r.emit(b.Ready()...)
+			r.emit(true, b.Ready()...)
 			r.heldSince[dir] = time.Time{}
 		}
 	}
@@ -288,11 +295,11 @@ func (r *recording) heldBefore(t time.Time) bool {
 	return false
 }
 
-// emit queues chunks.
-func (r *recording) emit(chunks ...*captures.Chunk) {
+// emit queues chunks, which are owned if nobody else has them or their data.
+func (r *recording) emit(owned bool, chunks ...*captures.Chunk) {
 	for _, c := range chunks {
 		// Store.Err keeps the error.
-		_ = r.store.writer.put(op{chunk: c, isMsg: r.ex.Transport == captures.WebSocket, cost: int64(len(c.Data))})
+		_ = r.store.writer.put(op{chunk: c, owned: owned, isMsg: r.ex.Transport == captures.WebSocket, cost: int64(len(c.Data))})
 	}
 }
 
@@ -324,7 +331,7 @@ func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
 	} else {
 		r.ex.ResponseTrailers = r.section(h)
 	}
-	_ = r.write(captures.Changed)
+	_ = r.write(captures.Changed, h)
 }
 
 // Connection records what is known of the connection to the server.
@@ -367,7 +374,7 @@ func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 		if b != nil {
 			// What the limit cut off may have begun as a secret.
 			b.Close(r.notStored(captures.Direction(dir)) > 0)
-			r.emit(b.Ready()...)
+			r.emit(true, b.Ready()...)
 		}
 	}
 	r.ended = true
@@ -471,8 +478,14 @@ func (s *Store) clean(text string) string {
 	return s.Redactor.String(text)
 }
 
-// write queues the exchange's state.
-func (r *recording) write(kind captures.EventKind) error {
-	snapshot := r.ex // its header slices are replaced, never changed in place
-	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(headSize(&snapshot))})
+// write queues the exchange's state, with sections of headers that are new.
+func (r *recording) write(kind captures.EventKind, added ...captures.Headers) error {
+	cost := 0
+	if kind == captures.Began {
+		cost = headSize(&r.ex)
+	}
+	for _, h := range added {
+		cost += sectionSize(h)
+	}
+	return r.store.writer.putState(&r.queued, &r.ex, kind, int64(cost))
 }

@@ -8,37 +8,14 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store/internal/fields"
+	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/rows"
 )
 
-// insertExchange inserts the columns that writer.exchangeRow returns.
-const (
-	exchangeWidth  = 21
-	insertExchange = `INSERT INTO exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
-	response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
-	outcome, error, bytes_up, bytes_down, source) VALUES `
-)
-
-// updateExchange leaves what is fixed when an exchange begins.
-const updateExchange = `UPDATE exchanges SET
-	url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
-	duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
-	WHERE id=?1`
-
-// httpProtocol is how the file spells captures.HTTP.
-const httpProtocol = "http"
-
-// protocolOf is what the file has for a transport.
-func protocolOf(t captures.Transport) string {
-	if t == captures.HTTP {
-		return httpProtocol
-	}
-	return string(t)
-}
-
-// transport reverses protocolOf.
+// transport reads a protocol.
 func (c *rowValues) transport() captures.Transport {
 	t := c.text()
-	if t == httpProtocol {
+	if t == rows.HTTP {
 		return captures.HTTP
 	}
 	return captures.Transport(t)
@@ -60,6 +37,9 @@ type rowValues struct {
 	values []any
 	next   int
 	err    error
+
+	// inflated is how many bytes its sections of headers have that are stored as payloads.
+	inflated int64
 }
 
 func (c *rowValues) nextValue() any {
@@ -68,8 +48,9 @@ func (c *rowValues) nextValue() any {
 	return v
 }
 
-// bytesOf is how many bytes the row's texts and blobs have.
+// bytesOf is how many bytes the row's texts and blobs have, with what was inflated of them.
 func (c *rowValues) bytesOf() (n int64) {
+	n = c.inflated
 	for _, v := range c.values {
 		switch v := v.(type) {
 		case string:
@@ -133,8 +114,24 @@ func (c *rowValues) bytes() []byte {
 	return b
 }
 
-func (c *rowValues) headers() captures.Headers {
-	h, err := fields.Parse(c.text())
+// headers reads the columns of section.
+func (c *rowValues) headers(u *payload.Unpacker) captures.Headers {
+	text := c.text()
+	if text == "" || text[0] == '[' || c.err != nil {
+		c.next += 4
+	} else {
+		if size, ok := c.values[c.next+1].(int64); ok && size > maxHeadValue {
+			c.err = captures.Damaged("column %d: a section of headers declares %d bytes", c.next, size)
+			return nil
+		}
+		data := c.payload(u)
+		c.inflated += int64(len(data))
+		text = string(data)
+	}
+	if c.err != nil {
+		return nil
+	}
+	h, err := fields.Parse(text)
 	if err != nil && c.err == nil {
 		c.err = captures.Damaged("column %d: %v", c.next, err)
 	}
@@ -142,11 +139,11 @@ func (c *rowValues) headers() captures.Headers {
 }
 
 // exchange reads the values of Store.exchangeColumns.
-func (c *rowValues) exchange() *captures.Exchange {
+func (c *rowValues) exchange(u *payload.Unpacker) *captures.Exchange {
 	e := &captures.Exchange{
 		ID: c.int(), Transport: c.transport(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
-		RequestHeaders: c.headers(), RequestTrailers: c.headers(),
-		ResponseHeaders: c.headers(), ResponseTrailers: c.headers(),
+		RequestHeaders: c.headers(u), RequestTrailers: c.headers(u),
+		ResponseHeaders: c.headers(u), ResponseTrailers: c.headers(u),
 	}
 	if ns := c.int(); ns != 0 {
 		e.Started = time.Unix(0, ns).UTC()

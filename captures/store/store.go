@@ -4,9 +4,9 @@
 //
 // Create locks a file, migrates its format, and starts a writer, which commits in
 // transactions; a recording hands it an exchange's chunks and passes them through the
-// redaction of package redact. Small chunks share a row (package segment), sections of
-// headers and payloads that repeat are stored once. Package schema has the tables, package
-// database opens files.
+// redaction of package redact. Package rows makes rows of them: small chunks share one
+// (package segment), sections of headers and payloads that repeat are stored once. Package
+// engine writes the rows, schema has the tables, database opens files.
 //
 // Open checks a file before anything is read, since it may be forged: limits bound
 // what reading it may cost, and errors name the damage. Follow yields what is recorded as

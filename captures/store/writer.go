@@ -3,17 +3,17 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/store/internal/payload"
+	"unwire/captures/store/internal/engine"
+	"unwire/captures/store/internal/rows"
 )
 
 const (
@@ -30,53 +30,45 @@ const (
 	opOverhead    = 200 // bytes that an operation itself takes in the queue
 )
 
-// An op is one thing to be written, in the order of the queue.
-type op struct {
-	chunk *captures.Chunk        // a chunk, which has an Opcode
-	isMsg bool                   // if it is of a WebSocket, or
-	ex    *captures.Exchange     // the state of an exchange with
-	kind  captures.EventKind     // what happened to it, or
-	rel   *captures.Relation     // a relation, or
-	run   func(tx *sql.Tx) error // anything else, whose
-	done  chan<- error           // result somebody waits for
-	cost  int64
-	at    time.Time
-}
-
 // The writer commits what is queued, in order, on a goroutine of its own.
 // Whatever has gathered while it wrote makes the next transaction.
 type writer struct {
 	path         string
 	file         os.FileInfo // of path when it was opened
 	failed       func(error)
-	db           *sql.DB
-	limit        int64 // bytes
+	db           *sql.DB // for what others add
+	limit        int64   // bytes
 	beforeCommit func()
-	stmts        statements
 	n            int64         // last number drawn, see formatOne
 	lastID       int64         // last exchange when the file was opened
-	tls          captures.TLS  // that was written last, and
-	tlsText      string        // as JSON
 	wake         chan struct{} // capacity 1: something changed for the goroutine
 	stopped      chan struct{}
+	buffers      buffers
 
-	mu      sync.Mutex
-	space   *sync.Cond // signalled when queued shrinks or all ends
-	ops     []op
-	queued  int64     // bytes queued or being written
-	oldest  time.Time // of these; zero if there are none
-	waiting bool      // somebody waits for the queue: do not linger
+	// What is recorded is written on a connection of its own.
+	conn          *engine.Conn
+	begin, commit *engine.Stmt
+	rows          *rows.Writer
+
+	mu     sync.Mutex
+	space  *sync.Cond // signalled when queued shrinks or all ends
+	ops    []op
+	queued int64     // bytes queued or being written
+	oldest time.Time // of these; zero if there are none
+
+	// ops are batches, all but the last of which end at cuts. Batch is the number of the last
+	// one, and batchCost its bytes.
+	cuts      []int
+	batch     int64
+	batchCost int64
+
+	// spare and states are memory that is used again.
+	spare  []op
+	states []*state
+
+	waiting bool // somebody waits for the queue: do not linger
 	closing bool
 	err     error
-}
-
-// statements are prepared once; a transaction borrows them.
-type statements struct {
-	update, relate *sql.Stmt
-	begin, events  *bulkInsert
-	segments       segments
-	sections       sectionCache
-	processes      processCache
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -100,90 +92,35 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 	if last := max(w.n, w.lastID); last > math.MaxInt64/2 {
 		return nil, captures.Damaged("the number %d leaves none for what is added", last)
 	}
-	if err := w.stmts.prepare(db); err != nil {
+	if err := w.open(t); err != nil {
 		return nil, err
 	}
 	go w.loop()
 	return w, nil
 }
 
-// prepare prepares all statements.
-func (t *statements) prepare(db *sql.DB) (err error) {
-	for _, s := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&t.update, updateExchange},
-		{&t.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
-		{&t.segments.extend, extendSegment},
-		{&t.segments.findInline, findInline},
-		{&t.segments.refer, refer},
-		{&t.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
-		{&t.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
-		{&t.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
-		{&t.sections.add, `INSERT INTO headers (sha256, fields) VALUES (?, ?)`},
-		{&t.processes.find, `SELECT id FROM processes WHERE pid = ? AND name = ? AND client = ? AND client_version = ?`},
-		{&t.processes.add, `INSERT INTO processes (pid, name, client, client_version) VALUES (?, ?, ?, ?)`},
-	} {
-		if *s.stmt, err = db.Prepare(s.text); err != nil {
-			return err
-		}
+// open opens the connection for what is recorded.
+func (w *writer) open(t tuning) (err error) {
+	if w.conn, err = engine.Open(w.path); err != nil {
+		return err
 	}
-	for _, b := range []struct {
-		bulk    **bulkInsert
-		text    string
-		columns int
-	}{
-		{&t.begin, insertExchange, exchangeWidth},
-		{&t.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
-		{&t.segments.insert, insertSegment, segmentWidth},
-	} {
-		if *b.bulk, err = prepareBulk(db, b.text, b.columns); err != nil {
-			return err
-		}
+	setup := "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864"
+	if t.maxPages > 0 {
+		setup += fmt.Sprintf("; PRAGMA max_page_count=%d", t.maxPages)
 	}
-	t.segments.firsts, t.segments.shared, t.segments.seed = make(map[uint64]int64), make(map[uint64]sharedPayload), maphash.MakeSeed()
-	t.segments.blobs.pack, err = payload.NewPacker()
-	return err
-}
-
-// put queues o; it blocks while the queue is full, by bytes or by age, but not
-// while it is empty, so that an operation of any size gets through.
-func (w *writer) put(o op) error {
-	o.cost += opOverhead
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.err == nil && !w.closing && w.full(o.cost) {
-		w.poke()
-		w.space.Wait()
+	if err := w.conn.Exec(setup); err != nil {
+		return errors.Join(err, w.conn.Close())
 	}
-	switch {
-	case w.err != nil:
-		return w.err
-	case w.closing:
-		return captures.ErrClosed
+	if w.begin, err = w.conn.Prepare("BEGIN IMMEDIATE"); err == nil {
+		w.commit, err = w.conn.Prepare("COMMIT")
 	}
-	o.at = time.Now()
-	if w.oldest.IsZero() {
-		w.oldest = o.at
+	if err == nil {
+		w.rows, err = rows.NewWriter(w.conn)
 	}
-	w.ops = append(w.ops, o)
-	w.queued += o.cost
-	if len(w.ops) == 1 || w.urgent() {
-		w.poke()
+	if err != nil {
+		return errors.Join(err, w.conn.Close())
 	}
 	return nil
-}
-
-// full reports whether an operation must wait. It is called with mu held.
-func (w *writer) full(cost int64) bool {
-	return w.queued > 0 && (w.queued+cost > w.limit || time.Since(w.oldest) > maxLag)
-}
-
-// urgent reports whether the queue should be written without lingering.
-// It is called with mu held.
-func (w *writer) urgent() bool {
-	return w.waiting || w.closing || w.queued >= min(w.limit/2, 1<<20)
 }
 
 func (w *writer) poke() {
@@ -193,8 +130,8 @@ func (w *writer) poke() {
 	}
 }
 
-// do runs fn in the writer's transaction and returns its error, which undoes
-// what fn did and nothing else.
+// do runs fn, if it is not nil, in a transaction of its own once everything that was queued
+// before is committed, and returns its error, which undoes what fn did.
 func (w *writer) do(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	done := make(chan error, 1)
 	w.mu.Lock()
@@ -212,7 +149,7 @@ func (w *writer) do(ctx context.Context, fn func(tx *sql.Tx) error) error {
 }
 
 func (w *writer) flush(ctx context.Context) error {
-	return w.do(ctx, func(*sql.Tx) error { return nil })
+	return w.do(ctx, nil)
 }
 
 func (w *writer) failure() error {
@@ -229,13 +166,14 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	w.poke()
 	<-w.stopped
+	err := w.conn.Close()
 	if w.err == nil {
 		// Another process that is reading keeps the log alive; the file
 		// is complete with it, so that is no failure.
 		_, _ = w.db.Exec("PRAGMA busy_timeout=200; PRAGMA wal_checkpoint(TRUNCATE)")
 		_, _ = w.db.Exec("PRAGMA journal_mode=DELETE")
 	}
-	return errors.Join(w.err, w.db.Close())
+	return errors.Join(w.err, err, w.db.Close())
 }
 
 // loop is the writer's goroutine.
@@ -259,7 +197,7 @@ func (w *writer) loop() {
 			if len(batch) == 0 {
 				break
 			}
-			err := w.commit(batch)
+			err := w.write(batch)
 			first := w.finishBatch(cost, batch, err)
 			if first && w.failed != nil {
 				w.failed(pathError(w.path, err))
@@ -283,48 +221,6 @@ func (w *writer) over() bool {
 	return w.closing && len(w.ops) == 0
 }
 
-// nextBatch removes the next transaction's operations from the queue. Their bytes
-// stay counted until they are written.
-func (w *writer) nextBatch() (batch []op, cost int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for n < len(w.ops) && (n == 0 || cost < maxBatchBytes) {
-		cost += w.ops[n].cost
-		n++
-	}
-	batch, w.ops = w.ops[:n:n], w.ops[n:]
-	if len(w.ops) == 0 {
-		w.ops, w.waiting = nil, false
-	}
-	return batch, cost
-}
-
-// finishBatch accounts for a batch that was written, or gives up recording: a
-// capture with a hole in its middle would be worse than one that ends. It
-// reports whether it gave up just now.
-func (w *writer) finishBatch(cost int64, batch []op, err error) (gaveUp bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.queued -= cost
-	w.oldest = time.Time{}
-	if len(w.ops) > 0 {
-		w.oldest = w.ops[0].at
-	}
-	if err != nil {
-		gaveUp = w.err == nil
-		w.err = err
-		for _, o := range append(batch, w.ops...) {
-			if o.done != nil {
-				o.done <- err
-			}
-		}
-		w.ops, w.queued = nil, 0
-	}
-	w.space.Broadcast()
-	return gaveUp
-}
-
 // present says what is wrong if the file is not the one that was opened: what
 // is written to a file without a name is lost.
 func (w *writer) present() error {
@@ -338,44 +234,30 @@ func (w *writer) present() error {
 	return nil
 }
 
-// commit writes one batch in one transaction.
-func (w *writer) commit(batch []op) error {
+// write commits one batch, in one transaction unless there is something to run.
+func (w *writer) write(batch []op) error {
 	if w.beforeCommit != nil {
 		w.beforeCommit()
 	}
 	if err := w.present(); err != nil {
 		return err
 	}
-	tx, err := w.db.Begin()
-	if err != nil {
-		return err
-	}
 	failed := make(map[chan<- error]error)
-	last := lastStates(batch)
-	for _, o := range batch {
-		switch {
-		case o.run != nil:
-			if err = w.flushRows(tx); err == nil {
-				err = w.attempt(tx, o, failed)
-			}
-		case o.ex != nil:
-			err = w.writeExchange(tx, o, last[o.ex.ID])
-		case o.rel != nil:
-			w.n++
-			_, err = tx.Stmt(w.stmts.relate).Exec(w.n, o.rel.Exchange, string(o.rel.Kind), []byte(o.rel.Capture), o.rel.Target)
-		default:
-			w.n++
-			err = w.stmts.segments.add(tx, w.n, o.chunk, o.isMsg)
+	for rest := batch; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(o op) bool { return o.run != nil })
+		if n < 0 {
+			n = len(rest)
 		}
-		if err != nil {
-			return errors.Join(err, tx.Rollback())
+		if err := w.writeRows(rest[:n]); err != nil {
+			return err
 		}
-	}
-	if err := w.flushRows(tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
-		return err
+		if rest = rest[n:]; len(rest) == 0 {
+			break
+		}
+		if err := w.attempt(rest[0], failed); err != nil {
+			return err
+		}
+		rest = rest[1:]
 	}
 	for _, o := range batch {
 		if o.done != nil {
@@ -385,109 +267,66 @@ func (w *writer) commit(batch []op) error {
 	return nil
 }
 
+// writeRows writes operations that are rows, in one transaction.
+func (w *writer) writeRows(ops []op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := w.begin.Run(); err != nil {
+		return err
+	}
+	for i := range ops {
+		if err := w.writeRow(&ops[i]); err != nil {
+			return err // nothing more is written: Close rolls back
+		}
+	}
+	if err := w.rows.Flush(); err != nil {
+		return err
+	}
+	return w.commit.Run()
+}
+
+func (w *writer) writeRow(o *op) error {
+	switch {
+	case o.state != nil:
+		return w.writeExchange(o)
+	case o.rel != nil:
+		w.n++
+		return w.rows.Relation(w.n, o.rel)
+	case o.chunk != nil:
+		w.n++
+		return w.rows.Chunk(w.n, o.chunk, o.isMsg)
+	}
+	return nil // somebody waits for what was queued before
+}
+
 // attempt runs an operation whose failure concerns only who asked for it.
-func (w *writer) attempt(tx *sql.Tx, o op, failed map[chan<- error]error) error {
-	if _, err := tx.Exec("SAVEPOINT attempt"); err != nil {
+func (w *writer) attempt(o op, failed map[chan<- error]error) error {
+	tx, err := w.db.Begin()
+	if err != nil {
 		return err
 	}
 	if err := o.run(tx); err != nil {
 		failed[o.done] = err
-		if _, err := tx.Exec("ROLLBACK TO attempt"); err != nil {
-			return err
-		}
+		return tx.Rollback()
 	}
-	_, err := tx.Exec("RELEASE attempt")
-	return err
-}
-
-// flushRows writes the rows that were gathered.
-func (w *writer) flushRows(tx *sql.Tx) error {
-	if err := w.stmts.segments.flush(tx); err != nil {
-		return err
-	}
-	for _, b := range []*bulkInsert{w.stmts.begin, w.stmts.events} {
-		if err := b.flush(tx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A lastState is the last state of an exchange in a batch. Nobody sees a transaction by
-// halves, so the states before it need not be written.
-type lastState struct {
-	ex      *captures.Exchange
-	written bool
-}
-
-func lastStates(batch []op) map[int64]*lastState {
-	last := make(map[int64]*lastState)
-	for _, o := range batch {
-		switch {
-		case o.ex == nil:
-		case last[o.ex.ID] == nil:
-			last[o.ex.ID] = &lastState{ex: o.ex}
-		default:
-			last[o.ex.ID].ex = o.ex
-		}
-	}
-	return last
+	return tx.Commit()
 }
 
 // writeExchange notes what happened to an exchange under the next number, and
 // writes its state, the first time in a batch that it comes up. What is followed by
 // something else in the batch need not be told.
-func (w *writer) writeExchange(tx *sql.Tx, o op, last *lastState) error {
-	if o.kind == captures.Changed && last.ex != o.ex {
+func (w *writer) writeExchange(o *op) error {
+	s := o.state
+	if o.kind == captures.Changed && o.nth < s.events {
 		return nil
 	}
 	w.n++
-	if !last.written {
-		last.written = true
-		row, err := w.exchangeRow(tx, last.ex)
-		if err != nil {
-			return err
-		}
-		if o.kind == captures.Began {
-			err = w.stmts.begin.addRow(tx, row...)
-		} else {
-			_, err = tx.Stmt(w.stmts.update).Exec(row...)
-		}
-		if err != nil {
+	if !s.written {
+		s.written = true
+		if err := w.rows.Exchange(&s.ex, o.kind == captures.Began); err != nil {
 			return err
 		}
 	}
-	if o.kind == captures.Ended {
-		if err := w.stmts.segments.end(tx, o.ex.ID); err != nil {
-			return err
-		}
-	}
-	return w.stmts.events.addRow(tx, w.n, o.ex.ID, int64(o.kind))
-}
-
-// exchangeRow returns the values of insertExchange.
-func (w *writer) exchangeRow(tx *sql.Tx, e *captures.Exchange) ([]any, error) {
-	if w.tlsText == "" || w.tls != e.TLS {
-		text, err := json.Marshal(e.TLS)
-		if err != nil {
-			return nil, err
-		}
-		w.tls, w.tlsText = e.TLS, string(text)
-	}
-	var started int64
-	if !e.Started.IsZero() {
-		started = e.Started.UnixNano()
-	}
-	row := append(make([]any, 0, exchangeWidth), e.ID, protocolOf(e.Transport), e.Method, e.URL, e.HTTP, e.Status)
-	for _, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
-		id, err := w.stmts.sections.store(tx, h)
-		if err != nil {
-			return nil, err
-		}
-		row = append(row, id)
-	}
-	process, err := w.stmts.processes.store(tx, e.Process)
-	return append(row,
-		started, int64(e.Duration), e.Client, e.Server, process, w.tlsText,
-		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source), err
+	return w.rows.Event(w.n, s.ex.ID, o.kind)
 }

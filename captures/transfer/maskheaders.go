@@ -74,6 +74,11 @@ func (m *maskedSource) Relations(ctx context.Context, id int64) ([]captures.Rela
 	return m.src.Relations(ctx, id)
 }
 
+// Notes are those of the capture.
+func (m *maskedSource) Notes(ctx context.Context, id int64) ([]captures.Note, error) {
+	return m.src.Notes(ctx, id)
+}
+
 func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {

@@ -23,6 +23,9 @@ type Source interface {
 	// Relations returns how exchange id is related to others, or with an id of 0 the
 	// relations of all exchanges.
 	Relations(ctx context.Context, id int64) ([]captures.Relation, error)
+
+	// Notes returns the notes of exchange id, or with an id of 0 those of all exchanges.
+	Notes(ctx context.Context, id int64) ([]captures.Note, error)
 }
 
 // One is the part of a capture that is a single exchange.
@@ -40,6 +43,11 @@ func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Excha
 // Relations returns none: the other exchanges are no part of it.
 func (o singleExchange) Relations(context.Context, int64) ([]captures.Relation, error) {
 	return nil, nil
+}
+
+// Notes returns those of the exchange.
+func (o singleExchange) Notes(ctx context.Context, _ int64) ([]captures.Note, error) {
+	return o.Source.Notes(ctx, o.id)
 }
 
 // maxProblems bounds what a Report says in words.

@@ -99,6 +99,19 @@ func (v *View) Relations(ctx context.Context, id int64) ([]captures.Relation, er
 	return v.from.Relations(ctx, id)
 }
 
+// Notes are those of the capture, without the notes of other programs.
+func (v *View) Notes(ctx context.Context, id int64) ([]captures.Note, error) {
+	all, err := v.from.Notes(ctx, id)
+	var list []captures.Note
+	for _, n := range all {
+		if n.Kind == captures.TextNote || n.Kind == captures.MarkNote {
+			n.Value = v.c.red.String(n.Value)
+			list = append(list, n)
+		}
+	}
+	return list, err
+}
+
 func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
 	head := v.c.head(ex)
 	out := v.c.red.Exchange(*head)

@@ -21,7 +21,7 @@ type message struct {
 	// Bind asks for a UDP socket at this address.
 	Bind string `json:"bind,omitempty"`
 
-	// Sockets are what the files are: tcp, udp or packets.
+	// Sockets are what the files are: tcp, udp, packets or questions.
 	Sockets []string `json:"sockets,omitempty"`
 
 	// Status is the exit status if the command was not run, and Error the reason.

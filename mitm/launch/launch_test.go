@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"unwire/captures"
 	"unwire/captures/need"
 	"unwire/captures/store"
 	"unwire/mitm"
@@ -315,6 +316,18 @@ func TestProxyThatIsNone(t *testing.T) {
 // recorded lists what was recorded, as "METHOD PATH HTTP-version outcome".
 func (r *recorder) recorded() []string {
 	r.t.Helper()
+	return r.list(func(ex *captures.Exchange) string { return fmt.Sprint(ex.HTTP, " ", ex.Outcome) })
+}
+
+// programs returns the path of each exchange and the program that made it.
+func (r *recorder) programs() []string {
+	r.t.Helper()
+	return r.list(func(ex *captures.Exchange) string { return fmt.Sprint(ex.Process.Name, " ", ex.Process.PID) })
+}
+
+// list returns the path of each exchange and what describe says of it.
+func (r *recorder) list(describe func(*captures.Exchange) string) []string {
+	r.t.Helper()
 	if err := r.store.Flush(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
@@ -324,7 +337,7 @@ func (r *recorder) recorded() []string {
 			r.t.Fatal(err)
 		}
 		_, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(ex.URL, "https://"), "http://"), "/")
-		out = append(out, fmt.Sprintf("/%s %s %s", path, ex.HTTP, ex.Outcome))
+		out = append(out, fmt.Sprintf("/%s %s", path, describe(ex)))
 	}
 	slices.Sort(out)
 	return out

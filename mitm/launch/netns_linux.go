@@ -14,6 +14,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"unwire/mitm/process"
 )
 
 const (
@@ -21,6 +23,8 @@ const (
 	wantsRoute6  = "UNWIRE_NAMESPACE_IPV6"
 	wantsPackets = "UNWIRE_NAMESPACE_PACKETS"
 	backlog      = 4096 // the kernel cuts it to net.core.somaxconn
+
+	questionSocket = "questions" // as messages name it
 
 	missingRights  = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
 	missingRules   = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
@@ -58,6 +62,8 @@ func namespaceInit(args []string) int {
 			return c.sendFailure(statusNotExecutable, err, missingPackets)
 		}
 		files, kinds = append(files, packets), append(kinds, packetSocket)
+	} else if questions, err := process.OpenSockets(); err == nil {
+		files, kinds = append(files, questions), append(kinds, questionSocket)
 	}
 	// Capabilities are a thread's, and so is the death signal.
 	runtime.LockOSThread()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"unwire/mitm/process"
 )
 
 const (
@@ -55,7 +57,7 @@ type tcpForwarder struct {
 }
 
 // serve forwards what ln accepts, until that is closed.
-func (c *tcpForwarder) serve(ln net.Listener) {
+func (c *tcpForwarder) serve(ln net.Listener, _ *process.Sockets) {
 	for {
 		conn, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+
+	"unwire/mitm/process"
 )
 
 // A Namespace says how a command is run in a network namespace of its own.
@@ -13,8 +15,9 @@ type Namespace struct {
 	Init []string
 	// Serve is given the TCP connections that are opened in the namespace:
 	// where they were meant to go is their local address. It may be given more
-	// than one listener, and returns when that is closed.
-	Serve func(net.Listener)
+	// than one listener, and returns when that is closed. Their clients are among the
+	// sockets; nil: the system does not tell.
+	Serve func(net.Listener, *process.Sockets)
 }
 
 // An UnsupportedError says what a system lacks for a namespace.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"unwire/mitm/process"
 )
 
 // setUpTimeout is what the namespace gets to come up.
@@ -165,9 +167,10 @@ func (e *startError) Unwrap() error { return e.err }
 // A namespaceServer serves the sockets that take what is sent in a namespace.
 type namespaceServer struct {
 	control        *control
-	serve          func(net.Listener)
+	serve          func(net.Listener, *process.Sockets)
 	quic           QUIC
 	packets        *packetReader // nil: packets are not recorded
+	sockets        *process.Sockets
 	listeners      []net.Listener
 	datagramRelays []*datagramRelay
 }
@@ -193,9 +196,15 @@ func (s *namespaceServer) start() error {
 	if err := s.control.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
+	if i := slices.Index(m.Sockets, questionSocket); i >= 0 {
+		s.sockets = process.NewSockets(files[i])
+		files[i] = nil // stays open
+	}
 	binder := &binder{control: s.control}
 	for i, kind := range m.Sockets {
 		switch kind {
+		case questionSocket:
+			continue
 		case packetSocket:
 			if err := s.packets.start(files[i]); err != nil {
 				return &startError{statusNotExecutable, err}
@@ -207,7 +216,7 @@ func (s *namespaceServer) start() error {
 				return &startError{statusNotExecutable, err}
 			}
 			s.listeners = append(s.listeners, ln)
-			go s.serve(ln)
+			go s.serve(ln, s.sockets)
 			continue
 		}
 		r, err := newDatagramRelay(files[i], binder, s.quic)
@@ -226,5 +235,8 @@ func (s *namespaceServer) close() {
 	}
 	for _, r := range s.datagramRelays {
 		r.close()
+	}
+	if s.sockets != nil {
+		s.sockets.Close()
 	}
 }

@@ -200,6 +200,41 @@ func TestTransparentQUIC(t *testing.T) {
 	}
 }
 
+// TestTransparentProcess records the programs that run in the namespace.
+func TestTransparentProcess(t *testing.T) {
+	var r *recorder
+	answer := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// The program lives until it is found.
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if slices.ContainsFunc(r.programs(), func(s string) bool { return strings.HasPrefix(s, req.URL.Path+" static ") }) {
+				break
+			}
+		}
+		hello(w, req)
+	})
+	origin := httptest.NewUnstartedServer(answer)
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+	plain := httptest.NewServer(answer)
+	defer plain.Close()
+	r = newRecorder(t, origin)
+	code, out, stderr, err, can := r.runTransparent("", []string{
+		"sh", "-c", `"$0" "$@" & echo $!; wait $!`, static(t), origin.URL + "/tls", plain.URL + "/plain",
+	}, nil)
+	if !can {
+		return
+	}
+	lines := strings.Fields(out)
+	if code != 0 || err != nil || len(lines) == 0 {
+		t.Fatalf("status %d, %v, %q: %s", code, err, out, stderr)
+	}
+	want := []string{"/plain static " + lines[0], "/tls static " + lines[0]}
+	if got := r.programs(); !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
 func TestTransparentCurl(t *testing.T) {
 	path := need.Curl(t)
 	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))

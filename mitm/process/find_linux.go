@@ -41,14 +41,17 @@ const (
 
 var errNotTCP = errors.New("process: not a TCP connection")
 
-// A search asks the kernel for sockets, and /proc for processes.
-type search struct {
-	// own is the socket for questions; nil until the first one.
+// A questioner asks the kernel for the sockets of one network namespace.
+type questioner struct {
+	// file is the socket for questions; nil until the first one, if it is not given.
 	mu       sync.Mutex
-	own      *os.File
+	file     *os.File
 	fail     error
 	question uint32 // the number of the last one
+}
 
+// A search asks /proc for processes.
+type search struct {
 	// recent are the processes that were found, the last one first. It is used by one
 	// goroutine at a time.
 	recent []int
@@ -59,31 +62,31 @@ func mayInspect(s socket) bool {
 	return s.inode != 0 && (os.Geteuid() == 0 || int(s.uid) == os.Geteuid())
 }
 
-func (s *search) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.own != nil {
-		_ = s.own.Close()
+func (q *questioner) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.file != nil {
+		_ = q.file.Close()
 	}
-	s.own, s.fail = nil, net.ErrClosed
+	q.file, q.fail = nil, net.ErrClosed
 }
 
 // socketOf returns the socket at the other end of a connection.
-func (s *search) socketOf(conn net.Conn) (socket, error) {
+func (q *questioner) socketOf(conn net.Conn) (socket, error) {
 	there, ok := conn.RemoteAddr().(*net.TCPAddr)
 	here, ok2 := conn.LocalAddr().(*net.TCPAddr)
 	if !ok || !ok2 {
 		return socket{}, errNotTCP
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.own == nil && s.fail == nil {
-		s.own, s.fail = openDiagnostics()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.file == nil && q.fail == nil {
+		q.file, q.fail = openQuestions()
 	}
-	if s.fail != nil {
-		return socket{}, s.fail
+	if q.fail != nil {
+		return socket{}, q.fail
 	}
-	answer, err := s.ask(there, here)
+	answer, err := q.ask(there, here)
 	if err != nil {
 		return answer, err
 	}
@@ -93,15 +96,13 @@ func (s *search) socketOf(conn net.Conn) (socket, error) {
 
 	// There is no such socket, or it waits for the end of the connection and belongs to
 	// nobody. A kernel without sock_diag for TCP does not know this end either.
-	if ours, err := s.ask(here, there); err != nil || ours.inode == 0 {
+	if ours, err := q.ask(here, there); err != nil || ours.inode == 0 {
 		return socket{}, errors.ErrUnsupported
 	}
 	return socket{}, ErrGone
 }
 
-// openDiagnostics opens a socket for questions about the sockets of the network namespace
-// that the process is in.
-func openDiagnostics() (*os.File, error) {
+func openQuestions() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
@@ -115,10 +116,10 @@ func openDiagnostics() (*os.File, error) {
 }
 
 // ask asks the kernel for the TCP socket from one address to another one. It is zero if
-// there is none. s.mu is held.
-func (s *search) ask(from, to *net.TCPAddr) (socket, error) {
-	s.question++
-	fd, question := int(s.own.Fd()), s.question
+// there is none. q.mu is held.
+func (q *questioner) ask(from, to *net.TCPAddr) (socket, error) {
+	q.question++
+	fd, question := int(q.file.Fd()), q.question
 	if err := unix.Sendto(fd, diagRequest(question, from, to), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return socket{}, os.NewSyscallError("sendto", err)
 	}

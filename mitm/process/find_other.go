@@ -5,18 +5,24 @@ package process
 import (
 	"errors"
 	"net"
+	"os"
 	"time"
 )
 
-// A search finds nothing on this system.
-type search struct{}
+// A questioner knows no sockets on this system, and a search finds no processes.
+type (
+	questioner struct{ file *os.File }
+	search     struct{}
+)
+
+func openQuestions() (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func mayInspect(socket) bool { return false }
 
-func (*search) socketOf(net.Conn) (socket, error) { return socket{}, errors.ErrUnsupported }
+func (*questioner) socketOf(net.Conn) (socket, error) { return socket{}, errors.ErrUnsupported }
+
+func (*questioner) close() {}
 
 func (*search) find(time.Time, map[uint32][]*lookup) {}
-
-func (*search) close() {}
 
 func descends(int) bool { return false }

@@ -5,7 +5,7 @@
 //	finder := process.NewFinder()
 //	defer finder.Close()
 //	...
-//	recorder := finder.Recorder(conn, store) // at once; the program is looked for meanwhile
+//	recorder := finder.Recorder(conn, nil, store) // at once; the program is looked for meanwhile
 //	recording, err := recorder.Begin(exchange)
 //
 // On Linux the kernel is asked for the socket at the other end (sock_diag), which has a
@@ -13,6 +13,10 @@
 // a while on a machine with many processes, so one goroutine does it for all connections
 // that wait, and begins with the programs that it has found before. An exchange that ends
 // before that ends in the capture a little later; the traffic never waits.
+//
+// The kernel answers for one network namespace. For connections within another one, a
+// program in there calls OpenSockets and hands the file over, of which NewSockets makes
+// the Sockets for Recorder.
 //
 // Limits: on other systems, and for a connection from another machine, nothing is known.
 // Without the right to look into other users' processes only the user is known. If several
@@ -24,6 +28,7 @@ package process
 import (
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -41,6 +46,7 @@ const (
 // A Finder finds the programs of connections. Its methods may be called from several
 // goroutines.
 type Finder struct {
+	own    Sockets
 	search search
 
 	mu      sync.Mutex
@@ -48,6 +54,20 @@ type Finder struct {
 	waiting []*lookup
 	running bool
 }
+
+// Sockets are the sockets of a network namespace. The zero value is this program's own.
+type Sockets struct{ questioner questioner }
+
+// OpenSockets returns the file of which NewSockets makes the Sockets of the network
+// namespace that this program is in.
+func OpenSockets() (*os.File, error) { return openQuestions() }
+
+// NewSockets returns the sockets of the network namespace in which a file was opened by
+// OpenSockets. Close closes the file.
+func NewSockets(file *os.File) *Sockets { return &Sockets{questioner{file: file}} }
+
+// Close has nothing found any more.
+func (s *Sockets) Close() { s.questioner.close() }
 
 // NewFinder returns a Finder for connections of this program's own network.
 func NewFinder() *Finder {
@@ -64,7 +84,7 @@ var ErrGone = errors.New("process: the other end of the connection is gone, or i
 //
 // Errors: ErrGone; others if the system does not tell.
 func (f *Finder) User(conn net.Conn) (uid uint32, err error) {
-	s, err := f.search.socketOf(conn)
+	s, err := f.own.questioner.socketOf(conn)
 	return s.uid, err
 }
 
@@ -73,14 +93,18 @@ func (f *Finder) User(conn net.Conn) (uid uint32, err error) {
 // the search.
 func (f *Finder) IsDescendant(conn net.Conn) bool {
 	found := make(chan int, 1)
-	f.start(conn).then(func(p captures.Process) { found <- p.PID })
+	f.start(conn, &f.own).then(func(p captures.Process) { found <- p.PID })
 	return descends(<-found)
 }
 
 // Recorder returns a recorder that records the program at the other end of a connection
-// with each exchange, and what each request says of its client.
-func (f *Finder) Recorder(conn net.Conn, to captures.Recorder) *Recorder {
-	return &Recorder{to: to, lookup: f.start(conn)}
+// with each exchange, and what each request says of its client. The program is looked for
+// among the sockets; nil: those of this program's own network.
+func (f *Finder) Recorder(conn net.Conn, sockets *Sockets, to captures.Recorder) *Recorder {
+	if sockets == nil {
+		sockets = &f.own
+	}
+	return &Recorder{to: to, lookup: f.start(conn, sockets)}
 }
 
 // Wait waits until all searches have ended, so that no exchange waits for one.
@@ -95,12 +119,12 @@ func (f *Finder) Wait() {
 // Close frees what the Finder has open.
 func (f *Finder) Close() {
 	f.Wait()
-	f.search.close()
+	f.own.Close()
 }
 
 // start begins to look for the program of a connection.
-func (f *Finder) start(conn net.Conn) *lookup {
-	s, err := f.search.socketOf(conn)
+func (f *Finder) start(conn net.Conn, sockets *Sockets) *lookup {
+	s, err := sockets.questioner.socketOf(conn)
 	if err != nil || !mayInspect(s) {
 		return &lookup{done: true}
 	}

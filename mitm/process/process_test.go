@@ -137,7 +137,7 @@ func TestRecorder(t *testing.T) {
 			equal(t, true, f.IsDescendant(conn))
 
 			m := new(memory)
-			rec, err := f.Recorder(conn, m).Begin(captures.Exchange{
+			rec, err := f.Recorder(conn, nil, m).Begin(captures.Exchange{
 				Started:        time.Now(),
 				RequestHeaders: captures.Headers{{Name: "User-Agent", Value: "connect-es/2.0.0"}},
 			})
@@ -151,7 +151,7 @@ func TestRecorder(t *testing.T) {
 			equal(t, captures.Complete, m.ex.Outcome)
 
 			// Later exchanges know it from the beginning.
-			_, err = f.Recorder(conn, m).Begin(captures.Exchange{})
+			_, err = f.Recorder(conn, nil, m).Begin(captures.Exchange{})
 			check(t, err)
 			f.Wait()
 			equal(t, pid, m.ex.Process.PID)
@@ -169,7 +169,7 @@ func TestUnknown(t *testing.T) {
 	_, err := f.User(a)
 	equal(t, true, err != nil && !errors.Is(err, ErrGone))
 	m := new(memory)
-	rec, err := f.Recorder(a, m).Begin(captures.Exchange{})
+	rec, err := f.Recorder(a, nil, m).Begin(captures.Exchange{})
 	check(t, err)
 	rec.End(captures.Complete, "")
 	equal(t, captures.Process{}, m.ex.Process)
@@ -223,7 +223,7 @@ func TestOwnConnections(t *testing.T) {
 		check(t, err)
 		defer conn.Close()
 		all[i] = new(memory)
-		rec, err := f.Recorder(conn, all[i]).Begin(captures.Exchange{})
+		rec, err := f.Recorder(conn, nil, all[i]).Begin(captures.Exchange{})
 		check(t, err)
 		rec.End(captures.Complete, "")
 	}
@@ -253,14 +253,14 @@ func BenchmarkConnection(b *testing.B) {
 	})
 	b.Run("process", func(b *testing.B) {
 		for b.Loop() {
-			f.Recorder(conn, new(memory))
+			f.Recorder(conn, nil, new(memory))
 			f.Wait()
 		}
 	})
 	b.Run("processes", func(b *testing.B) { // that were not found before
 		for b.Loop() {
 			f := NewFinder()
-			f.Recorder(conn, new(memory))
+			f.Recorder(conn, nil, new(memory))
 			f.Close()
 		}
 	})

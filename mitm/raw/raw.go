@@ -13,7 +13,6 @@
 package raw
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -137,24 +136,3 @@ func lowest(c net.Conn) net.Conn {
 		c = above.NetConn()
 	}
 }
-
-// isTruncated reports whether a connection, whose reader has come to the end, is TLS that
-// ended without saying so.
-func isTruncated(c net.Conn) bool {
-	inTLS := false
-	for {
-		if below, ok := c.(interface{ hasEnded() bool }); ok && inTLS && below.hasEnded() {
-			return true
-		}
-		if _, ok := c.(interface{ ConnectionState() tls.ConnectionState }); ok {
-			inTLS = true
-		}
-		above, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return false
-		}
-		c = above.NetConn()
-	}
-}
-
-func (c *Conn) hasEnded() bool { return c.ended }

@@ -79,6 +79,10 @@ type relay struct {
 	// passed counts what passes.
 	passed atomic.Int64
 
+	// clientEnded says that the client has ended what it sends, clientTruncated that this
+	// was TLS without close_notify.
+	clientEnded, clientTruncated atomic.Bool
+
 	mu      sync.Mutex
 	begun   bool
 	rec     Recorder
@@ -155,10 +159,15 @@ func (r *relay) copyUp(down <-chan struct{}) {
 func (r *relay) copyDown() {
 	readErr, writeErr := r.copy(captures.Down, r.Client, r.Server)
 	switch {
+	case readErr != nil && r.clientTruncated.Load() && isTruncationAlert(readErr):
+		closeWrite(lowest(r.Client))
 	// The deadline is that of lastWords, whose reason is noted elsewhere.
 	case readErr != nil && !IsTimeout(readErr):
 		r.finish(captures.Reset, readErr)
 		Reset(r.Client)
+	case writeErr != nil && r.clientEnded.Load():
+		r.finish(captures.Canceled, errClientClosed)
+		Reset(r.Server)
 	case writeErr != nil:
 		r.finish(captures.Canceled, writeErr)
 		Reset(r.Server)
@@ -180,9 +189,16 @@ func (r *relay) copy(dir captures.Direction, dst, src net.Conn) (readErr, writeE
 		switch {
 		case err == nil:
 		case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF && isTruncated(src):
+			if dir == captures.Up {
+				r.clientTruncated.Store(true)
+				r.clientEnded.Store(true)
+			}
 			closeWrite(lowest(dst)) // without TLS's close_notify
 			return nil, nil
 		case err == io.EOF:
+			if dir == captures.Up {
+				r.clientEnded.Store(true)
+			}
 			closeWrite(dst)
 			return nil, nil
 		default:

@@ -58,8 +58,8 @@ const (
 
 // Defaults of Options.
 const (
-	DefaultClientVersion = "cli-2026.01.09-231024f"
-	DefaultClientType    = "cli"
+	defaultClientVersion = "cli-2026.01.09-231024f"
+	defaultClientType    = "cli"
 	defaultUserAgent     = "connect-es/1.6.1"
 )
 
@@ -138,10 +138,10 @@ func New(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	if o.ClientVersion == "" {
-		o.ClientVersion = DefaultClientVersion
+		o.ClientVersion = defaultClientVersion
 	}
 	if o.ClientType == "" {
-		o.ClientType = DefaultClientType
+		o.ClientType = defaultClientType
 	}
 	if o.ToolMap == nil {
 		o.ToolMap = tools.Builtin()

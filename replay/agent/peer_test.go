@@ -68,7 +68,7 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	c := &peerCall{peer: p, w: w, header: r.Header, messages: make(chan message.Message, 1000), done: make(chan struct{}), gone: r.Context().Done()}
 	c.flush()
-	go c.receive(p.t, r.Body)
+	go c.receive(p, r.Body)
 	gone := r.Context().Done()
 	done := c.done
 	p.calls <- c
@@ -84,7 +84,7 @@ func (c *peerCall) flush() {
 	}
 }
 
-func (c *peerCall) receive(t testing.TB, body io.Reader) {
+func (c *peerCall) receive(p *peer, body io.Reader) {
 	defer close(c.messages)
 	var head [envelope.PrefixLen]byte
 	for {
@@ -95,9 +95,9 @@ func (c *peerCall) receive(t testing.TB, body io.Reader) {
 		if _, err := io.ReadFull(body, data); err != nil {
 			return
 		}
-		m := c.definitions.Client()
+		m := p.definitions.Client()
 		if err := m.Parse(data); err != nil {
-			t.Error(err)
+			p.t.Error(err)
 		}
 		c.messages <- m
 	}

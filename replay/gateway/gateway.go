@@ -80,6 +80,9 @@ type Options struct {
 	// Settle is how long the agent must be silent after a call before the response ends,
 	// so that parallel calls come in one response. Default: 20 ms.
 	Settle time.Duration
+	// Silence is how long the agent may send nothing but heartbeats while a response waits
+	// for it. The response then ends with an error. Default: 10 minutes.
+	Silence time.Duration
 	// MaxResult is the limit of the text of one tool result, in bytes. What is longer is
 	// cut, with a notice that the model sees. Default: 256 KiB.
 	MaxResult int
@@ -90,6 +93,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxAge, 4*time.Hour)
 	setDefault(&o.MaxSessions, 24)
 	setDefault(&o.Settle, 20*time.Millisecond)
+	setDefault(&o.Silence, 10*time.Minute)
 	setDefault(&o.MaxResult, 256<<10)
 }
 

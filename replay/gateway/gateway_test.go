@@ -392,6 +392,29 @@ func TestLongResultsAreCut(t *testing.T) {
 	})
 }
 
+// TestSilence waits for an agent that sends nothing, with a client that reads in short steps.
+func TestSilence(t *testing.T) {
+	inBubble(t, gateway.Options{Silence: time.Minute}, func(t *testing.T, u *upstream, core *gateway.Core) {
+		u.silent = true
+		running, err := core.Turn(t.Context(), newClient(core, "task 1:").request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		started := time.Now()
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			_, err = running.Next(ctx)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				break
+			}
+		}
+		if took := time.Since(started); turn.AsError(err).Kind != turn.Timeout || took != time.Minute {
+			t.Errorf("after %v it ended with %v, want a timeout after a minute", took, err)
+		}
+	})
+}
+
 func TestShutdownWaitsForRunningTurns(t *testing.T) {
 	inBubble(t, gateway.Options{}, func(t *testing.T, _ *upstream, core *gateway.Core) {
 		running, err := core.Turn(t.Context(), newClient(core, "task 1:").request())

@@ -23,6 +23,8 @@ type upstream struct {
 	cut int
 	// refuse, if set, is returned by Run.
 	refuse error
+	// silent streams send nothing.
+	silent bool
 	models []turn.Model
 }
 
@@ -33,7 +35,9 @@ func (u *upstream) Run(_ context.Context, r *turn.Request) (gateway.Stream, erro
 		return nil, u.refuse
 	}
 	s := &stream{u: u, request: r, arrived: make(chan struct{}, 1), closed: make(chan struct{}), open: map[string]bool{}}
-	s.begin()
+	if !u.silent {
+		s.begin()
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.streams = append(u.streams, s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"unwire/replay/agent/turn"
 )
@@ -106,18 +107,17 @@ func (t *reader) Close() {
 // Errors: only ctx's.
 func (s *session) pull(ctx context.Context, g *segment) error {
 	s.mu.Lock()
-	calling := g.calling > 0
+	calling, limit := g.calling > 0, time.Until(g.heard.Add(s.core.o.Silence))
 	s.mu.Unlock()
-	wait, stop := ctx, func() {}
 	if calling {
-		limit := s.core.o.Settle
+		limit = s.core.o.Settle
 		if s.stream.Pending() {
 			limit = pendingWait
 		}
-		wait, stop = context.WithTimeout(ctx, limit)
 	}
+	wait, stop := context.WithTimeout(ctx, limit)
 	event, err := s.stream.Next(wait)
-	silent := calling && wait.Err() != nil && ctx.Err() == nil
+	silent := wait.Err() != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded)
 	stop()
 
 	s.mu.Lock()
@@ -128,9 +128,12 @@ func (s *session) pull(ctx context.Context, g *segment) error {
 	case g.done: // it was ended meanwhile
 		return nil
 	case err == nil:
+		g.heard = time.Now()
 		s.accept(g, event)
-	case silent && errors.Is(err, context.DeadlineExceeded):
+	case silent && calling:
 		s.boundary(g)
+	case silent:
+		s.fail(g, errSilent)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
@@ -138,3 +141,6 @@ func (s *session) pull(ctx context.Context, g *segment) error {
 	}
 	return nil
 }
+
+// errSilent ends a response whose upstream sends nothing but heartbeats.
+var errSilent = &turn.Error{Kind: turn.Timeout, Code: "upstream_silent", Message: "the upstream has sent nothing but heartbeats for too long (--silence)"}

@@ -49,6 +49,9 @@ type segment struct {
 		notes   int // of the last run
 		results map[string]sum
 	}
+	// heard is when its last event came, or when it began.
+	heard time.Time
+
 	cutter  cutter
 	events  []turn.Event // from number first on
 	first   int
@@ -101,7 +104,7 @@ func (tr *transcript) clone() *transcript {
 
 // begin starts a segment for a request. s.mu is held, or s is new.
 func (s *session) begin(r *turn.Request) {
-	g := &segment{changed: make(chan struct{}), cutter: cutter{stops: r.Stop, limit: r.MaxTokens}}
+	g := &segment{changed: make(chan struct{}), heard: time.Now(), cutter: cutter{stops: r.Stop, limit: r.MaxTokens}}
 	run := s.known.openRun()
 	g.before.text, g.before.calls, g.before.notes = run.text.Len(), len(run.calls), len(run.notes)
 	g.before.results = make(map[string]sum, len(s.known.results))

@@ -8,6 +8,8 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/kind"
+	"unwire/schema/infer/jsonshape"
+	"unwire/schema/infer/sources"
 )
 
 // maxRoots bounds the methods of evidence, as kind bounds its root types.
@@ -22,12 +24,13 @@ const maxRoots = 4096
 type Evidence struct {
 	kinds   *kind.Evidence
 	methods map[string]*methodEvidence
-	sources sourceSet
+	sources sources.Set
+	json    *jsonshape.Set
 }
 
 // NewEvidence returns evidence of nothing.
 func NewEvidence() *Evidence {
-	return &Evidence{kinds: kind.NewEvidence(), methods: map[string]*methodEvidence{}}
+	return &Evidence{kinds: kind.NewEvidence(), methods: map[string]*methodEvidence{}, json: jsonshape.NewSet()}
 }
 
 // Add enters one serialized message of the named root type.
@@ -48,7 +51,8 @@ func (e *Evidence) Add(root string, data []byte) error {
 // Limits: as for Evidence; of more than 4,096 roots or methods the last by name are left out.
 func (e *Evidence) Merge(o *Evidence) {
 	e.kinds.Merge(o.kinds)
-	e.sources.merge(&o.sources)
+	e.sources.Merge(&o.sources)
+	e.json.Merge(o.json)
 	for name, om := range o.methods {
 		if m := e.methods[name]; m != nil {
 			m.merge(om)
@@ -141,6 +145,9 @@ func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 	}
 	return nil
 }
+
+// JSON returns what was seen of messages in JSON, to which others may be added.
+func (e *Evidence) JSON() *jsonshape.Set { return e.json }
 
 // Roots returns the names of the root types, sorted.
 func (e *Evidence) Roots() []string { return e.kinds.Roots() }

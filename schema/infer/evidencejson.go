@@ -9,6 +9,8 @@ import (
 
 	"unwire/captures/profile"
 	"unwire/decode/kind"
+	"unwire/schema/infer/jsonshape"
+	"unwire/schema/infer/sources"
 )
 
 // evidenceFormat is the version of Evidence's own JSON. It is not that of the
@@ -26,7 +28,8 @@ type evidenceDoc struct {
 	Format int `json:"unwire_evidence"`
 	kind.Doc
 	Methods map[string]*methodEvidence `json:"methods,omitempty"`
-	Sources *sourceSet                 `json:"sources,omitempty"`
+	Sources *sources.Set               `json:"sources,omitempty"`
+	JSON    *jsonshape.Set             `json:"json,omitempty"`
 }
 
 // doc is the evidence for JSON, whose examples have lost what may be secrets. The
@@ -36,6 +39,9 @@ func (e *Evidence) doc(p *profile.Profile) *evidenceDoc {
 	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
 	if len(e.sources.Hashes) > 0 {
 		d.Sources = &e.sources
+	}
+	if e.json.Len() > 0 {
+		d.JSON = e.json
 	}
 	return d
 }
@@ -72,10 +78,13 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 		return nil, fmt.Errorf("schema: evidence: %w", err)
 	}
 	if doc.Sources != nil {
-		if err := doc.Sources.valid(); err != nil {
+		if err := doc.Sources.Check(); err != nil {
 			return nil, fmt.Errorf("schema: evidence: %w", err)
 		}
 		e.sources = *doc.Sources
+	}
+	if doc.JSON != nil {
+		e.json = doc.JSON
 	}
 	if err := e.readMethods(doc.Methods); err != nil {
 		return nil, fmt.Errorf("schema: evidence: %w", err)

@@ -254,7 +254,7 @@ func (w *gatherWorker) finish(ex *decode.Exchange, rejected error, inConversatio
 	if (undecoded != nil || rejected != nil) && len(w.remarks) < maxRemarks {
 		w.remarks = append(w.remarks, Remark{Exchange: ex.ID, Undecoded: undecoded, Rejected: rejected, place: place})
 	}
-	w.evidence.sources.addHash(exchangeHash(ex))
+	w.evidence.sources.Add(exchangeHash(ex))
 	if !inConversation && ex.Transport == captures.HTTP && ex.Service != "" && ex.RPC != "" && ex.Codec == "json" {
 		if w.jsonCalls++; w.firstJSONCall == 0 || ex.ID < w.firstJSONCall {
 			w.firstJSONCall = ex.ID

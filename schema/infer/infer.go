@@ -65,6 +65,9 @@ type Inferred struct {
 	// Deep says that messages at the bound of depth were not looked into.
 	Deep bool
 
+	// JSON are the messages that were added for messages in JSON.
+	JSON []JSONMessage
+
 	evidence *Evidence
 	profile  *profile.Profile
 }
@@ -135,7 +138,15 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"mixed\": %s,\n \"evidence\": %s\n}\n", list, mixed, b); err != nil {
+	messages := ""
+	if len(in.JSON) > 0 {
+		list, err := json.MarshalIndent(in.JSON, " ", " ")
+		if err != nil {
+			return fmt.Errorf("schema: %w", err)
+		}
+		messages = fmt.Sprintf(" \"json_messages\": %s,\n", list)
+	}
+	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"mixed\": %s,\n%s \"evidence\": %s\n}\n", list, mixed, messages, b); err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil

@@ -94,6 +94,6 @@ func addInput(ev *Evidence, name string, o MessageOptions, in *Input) (size int6
 	if in.Rejected = ev.Add(o.Root, data); in.Rejected != nil {
 		return 0, false
 	}
-	ev.sources.addHash(fileHash(name, data))
+	ev.sources.Add(fileHash(name, data))
 	return int64(len(data)), true
 }

@@ -57,9 +57,11 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/store/internal/schema"},
 		why:     "a file is opened with the checks of its format, and errors are those of captures",
 	},
+	"captures/store/internal/engine":   {tests: []string{"captures/internal/require"}, why: "what SQLite is told has no part in what is recorded"},
 	"captures/store/internal/fields":   {imports: []string{"captures"}, why: "a section of the record model as text"},
 	"captures/store/internal/filelock": {imports: []string{"captures"}, why: "who does not get the lock is told in the words of captures"},
-	"captures/store/internal/payload":  {imports: []string{"captures"}, why: "what does not inflate is damage"},
+	"captures/store/internal/payload":  {imports: []string{"captures"}, tests: []string{"captures/internal/require"}, why: "what does not inflate is damage"},
+	"captures/store/internal/rows":     {imports: []string{"captures", "captures/store/internal/"}, why: "rows of the record model are made of its parts"},
 	"captures/store/internal/schema":   {imports: []string{"captures"}, why: "what has another schema is damage"},
 	"captures/store/internal/segment":  {imports: []string{"captures"}, why: "a segment is chunks of the record model"},
 	"captures/profile":                 {why: "what is known of a service is data, which every layer can be handed"},
@@ -103,8 +105,8 @@ var table = map[string]row{
 	"mitm/browser": {tests: []string{"captures", "captures/store", "mitm", "mitm/ca"}, why: "a browser is told the proxy's address and its CA; tests record one"},
 	"mitm/quic":    {why: "a datagram opens a connection or does not, whoever asks"},
 	"mitm/launch": {
-		imports: []string{"mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
-		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; tests start a proxy",
+		imports: []string{"mitm/process", "mitm/quic"}, tests: []string{"captures", "mitm", "mitm/ca"},
+		why: "a command is told the proxy's address and its CA's file, and its QUIC is refused; a namespace hands out its sockets; tests start a proxy",
 	},
 	"decode/envelope":          {why: "framing is a format, not a policy"},
 	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
@@ -150,8 +152,10 @@ var table = map[string]row{
 		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
 		why: "definitions are loaded from every source that package extract reads",
 	},
+	"schema/infer/sources":   {why: "a set of hashes, of whatever inputs"},
+	"schema/infer/jsonshape": {imports: []string{"decode/jsontree"}, why: "evidence of messages in JSON is a leaf, so that it merges and is kept with the other evidence"},
 	"schema/infer": {
-		imports: []string{"captures/profile", "schema", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"captures/profile", "schema", "schema/infer/jsonshape", "schema/infer/sources", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
 	"schema/infer/agreement": {
@@ -159,7 +163,7 @@ var table = map[string]row{
 		why: "compares what was inferred with a reference, and inference does without it",
 	},
 	"schema/infer/messages": {
-		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer"}, tests: []string{"captures/store"},
+		imports: []string{"captures", "decode", "decode/jsontree", "decode/wire", "schema", "schema/infer", "schema/infer/jsonshape"}, tests: []string{"captures/store"},
 		why: "the messages of exchanges that are no calls are grouped, and become evidence or definitions; inference does without it",
 	},
 	"schema/check": {
@@ -344,7 +348,7 @@ var samples = []string{"captures/internal/samples"}
 var foreign = map[string][]string{
 	"captures":        {},
 	"captures/redact": {"github.com/klauspost/compress", "github.com/andybalholm/brotli"},
-	"captures/store":  {"modernc.org/sqlite", "github.com/klauspost/compress", "golang.org/x/sys"},
+	"captures/store":  {"modernc.org/sqlite", "modernc.org/libc", "github.com/klauspost/compress", "golang.org/x/sys"},
 	"captures/pcap":   {"golang.org/x/crypto", "golang.org/x/net"},
 
 	"captures/pcap/packet": {"github.com/google/gopacket"},

@@ -43,6 +43,9 @@ const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
 	maxHeader  = 64 << 10
+
+	// lastRequests is how long requests that are no turns may take at the end.
+	lastRequests = time.Second
 )
 
 // Options are a server's settings.
@@ -54,6 +57,9 @@ type Options struct {
 	Origins []string
 	// Recorder gets each request; nil: none is recorded.
 	Recorder captures.Recorder
+	// Idle is how long the transcript of a response is kept for a previous_response_id.
+	// Default: 15 minutes.
+	Idle time.Duration
 	// BodyTime is how long a request's body may take. Default: 1 minute.
 	BodyTime time.Duration
 	// Log gets what net/http reports of broken connections; nil: nobody.
@@ -80,7 +86,7 @@ func New(core *gateway.Core, o Options) (*Server, error) {
 	if o.BodyTime <= 0 {
 		o.BodyTime = time.Minute
 	}
-	s := &Server{o: o, core: core, pages: pages{chat.New(core), responses.New(core, responses.Options{}), messages.New(core)}}
+	s := &Server{o: o, core: core, pages: pages{chat.New(core), responses.New(core, responses.Options{Idle: o.Idle}), messages.New(core)}}
 	for _, key := range o.Keys {
 		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
 	}
@@ -103,9 +109,13 @@ func (s *Server) Serve(l net.Listener) error {
 // ctx does, and closes all sessions.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.core.Shutdown(ctx)
+	// All turns have ended. What is left are short requests and connections that were never
+	// used, for which net/http would wait for five seconds.
+	ctx, stop := context.WithTimeout(ctx, lastRequests)
+	defer stop()
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
 	}
 	return err
 }

@@ -26,8 +26,8 @@ func taskScript(bootstrapMS int) string {
 		{"turn_ended":{"inputTokens":"120","outputTokens":"34","cacheReadTokens":"100"}}]}]}`, bootstrapMS, call("a"), call("b"), call("c"), call("d"), call("e"), call("f"))
 }
 
-// A chat is a client of Chat Completions without an SDK: it sends back exactly what it got.
-type chat struct {
+// A chatClient is a client of Chat Completions without an SDK: it sends back exactly what it got.
+type chatClient struct {
 	f        *fixture
 	messages []string
 	requests int
@@ -48,7 +48,7 @@ type chatMessage struct {
 }
 
 // send sends the transcript and returns the response's message.
-func (c *chat) send(t *testing.T) chatMessage {
+func (c *chatClient) send(t *testing.T) chatMessage {
 	t.Helper()
 	c.requests++
 	resp, body := c.f.do(t, http.MethodPost, "/v1/chat/completions", toolRequest(false, c.messages...))
@@ -74,7 +74,7 @@ func (c *chat) send(t *testing.T) chatMessage {
 }
 
 // run runs the tools until the answer is there.
-func (c *chat) run(t *testing.T) string {
+func (c *chatClient) run(t *testing.T) string {
 	t.Helper()
 	for {
 		m := c.send(t)
@@ -96,7 +96,7 @@ const taskAnswer = "found a found b found c found d found e found f"
 func TestToolLoop(t *testing.T) {
 	t.Parallel()
 	f := start(t, taskScript(0), server.Options{}, gateway.Options{})
-	c := &chat{f: f, messages: []string{`{"role":"system","content":"Be brief."}`, `{"role":"user","content":"Go."}`}}
+	c := &chatClient{f: f, messages: []string{`{"role":"system","content":"Be brief."}`, `{"role":"user","content":"Go."}`}}
 	if got := c.run(t); got != taskAnswer {
 		t.Errorf("the answer is %q, want %q", got, taskAnswer)
 	}
@@ -113,7 +113,7 @@ func TestToolLoop(t *testing.T) {
 func TestColdToolLoop(t *testing.T) {
 	t.Parallel()
 	f := start(t, taskScript(0), server.Options{}, gateway.Options{NoReuse: true})
-	c := &chat{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
+	c := &chatClient{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
 	if got := c.run(t); got != taskAnswer {
 		t.Errorf("the answer is %q, want %q", got, taskAnswer)
 	}
@@ -127,7 +127,7 @@ func TestOneBootstrap(t *testing.T) {
 	t.Parallel()
 	const delay = 1500 * time.Millisecond
 	f := start(t, taskScript(int(delay/time.Millisecond)), server.Options{}, gateway.Options{})
-	c := &chat{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
+	c := &chatClient{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
 	started := time.Now()
 	if got := c.run(t); got != taskAnswer {
 		t.Errorf("the answer is %q", got)

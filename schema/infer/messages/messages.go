@@ -9,11 +9,11 @@
 // need no groups: the inference finds the oneof, each member of which has a type already.
 //
 // Add reads a capture: protobuf messages become evidence of package infer, under the name of
-// the group; what JSON messages have in common is kept in the Set, and Write adds it to what
+// the group, and so does what JSON messages have in common. Write adds the latter to what
 // was inferred. JSON has names and no numbers, so the numbers are made up. The command
-// schema infer is the only user.
+// schema infer and schema merge-evidence are the users.
 //
-// Limits: 256 places, 48 values of a discriminator, 20,000 members of JSON objects.
+// Limits: 256 places, 48 values of a discriminator, and those of package jsonshape.
 package messages
 
 import (
@@ -25,6 +25,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/jsontree"
 	"unwire/schema/infer"
+	"unwire/schema/infer/jsonshape"
 )
 
 // maxPlaces is how many URLs and directions are told apart.
@@ -45,17 +46,13 @@ type Set struct {
 	Undecoded []error
 
 	places map[string]*place
-	nodes  int // of all shapes
 }
 
 // A place is where messages of one direction come from.
 type place struct {
+	key   string
 	name  string // of a message type
-	json  map[string]*shape
 	proto kinds
-
-	// tooMany says that there were more values of the discriminator than groups.
-	tooMany bool
 }
 
 // wanted reports whether the messages of an exchange are known.
@@ -96,9 +93,11 @@ func (s *Set) Add(ctx context.Context, src captures.Capture, id int64, to *infer
 			}
 		}
 	}
+	observe := func(ex *decode.Exchange, f *decode.Frame) error { return s.observe(ex, f, to.JSON()) }
+
 	// The discriminator of protobuf messages is known when all have been seen.
 	for _, id := range ids {
-		damage = cmp.Or(damage, s.each(ctx, src, id, s.observe, true))
+		damage = cmp.Or(damage, s.each(ctx, src, id, observe, true))
 	}
 	for _, p := range s.places {
 		p.proto.decided = p.proto.discriminates()
@@ -144,14 +143,14 @@ func (s *Set) place(ex *decode.Exchange, dir captures.Direction) *place {
 		if dir == captures.Down {
 			word = "Down"
 		}
-		p = &place{name: name + word, json: map[string]*shape{}}
+		p = &place{key: key, name: name + word}
 		s.places[key] = p
 	}
 	return p
 }
 
 // observe looks at a message.
-func (s *Set) observe(ex *decode.Exchange, f *decode.Frame) error {
+func (s *Set) observe(ex *decode.Exchange, f *decode.Frame, to *jsonshape.Set) error {
 	p := s.place(ex, f.Dir)
 	switch {
 	case p == nil:
@@ -160,11 +159,9 @@ func (s *Set) observe(ex *decode.Exchange, f *decode.Frame) error {
 		p.proto.observe(f.Tree)
 	default:
 		v, err := jsontree.Parse(f.Data)
-		if err != nil || v.Kind() != jsontree.Object {
+		if err != nil || v.Kind() != jsontree.Object || !to.Add(p.key, p.name, v) {
 			s.Others++
-			return nil
 		}
-		s.addJSON(p, v)
 	}
 	return nil
 }

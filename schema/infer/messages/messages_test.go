@@ -14,6 +14,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode/jsontree"
 	"unwire/schema/infer"
+	"unwire/schema/infer/jsonshape"
 )
 
 // record records WebSockets with messages: "<" or ">", then the data; JSON is text.
@@ -59,7 +60,7 @@ func inferred(t *testing.T, captures ...*store.Store) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := set.Write(in, ""); err != nil {
+	if err := Write(in, ev, ""); err != nil {
 		t.Fatal(err)
 	}
 	text, err := in.Text()
@@ -140,9 +141,7 @@ func TestAnyJSONCompiles(t *testing.T) {
 		return rapid.OneOf(scalar, object(depth), rapid.Map(rapid.SliceOfN(object(depth), 0, 3), func(l []any) any { return l }))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		var set Set
-		p := &place{name: "M", json: map[string]*shape{}}
-		set.places = map[string]*place{"ws://h/ up": p}
+		ev := infer.NewEvidence()
 		for range rapid.IntRange(1, 4).Draw(t, "messages") {
 			data, err := json.Marshal(object(3).Draw(t, "message"))
 			if err != nil {
@@ -152,10 +151,10 @@ func TestAnyJSONCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set.addJSON(p, v)
+			ev.JSON().Add("ws://h/ up", "M", v)
 		}
 		in := &infer.Inferred{}
-		if err := set.Write(in, ""); err != nil {
+		if err := Write(in, ev, ""); err != nil {
 			t.Fatalf("%v\n%s", err, in.Files["inferred/inferred.proto"])
 		}
 	})
@@ -166,10 +165,9 @@ func BenchmarkAddJSON(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var set Set
-	p := &place{name: "M", json: map[string]*shape{}}
+	set := jsonshape.NewSet()
 	b.ReportAllocs()
 	for b.Loop() {
-		set.addJSON(p, v)
+		set.Add("ws://h/ up", "M", v)
 	}
 }

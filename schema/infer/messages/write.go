@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/decode/jsontree"
 	"unwire/schema"
 	"unwire/schema/infer"
+	"unwire/schema/infer/jsonshape"
 )
 
 const (
@@ -20,25 +20,21 @@ const (
 	structType = "google.protobuf.Struct"
 )
 
-// Write adds a message for each group of JSON messages to what was inferred, in a package;
-// "" is the package of messages that are no method's.
+// Write adds a message for each group of JSON messages in the evidence to what was inferred
+// of it, in a package; "" is the package of messages that are no method's.
 //
 // Errors: if the definitions do not compile, which is a defect.
-func (s *Set) Write(in *infer.Inferred, pkg string) error {
+func Write(in *infer.Inferred, ev *infer.Evidence, pkg string) error {
 	pkg = cmp.Or(pkg, "inferred")
 	w := &writer{taken: map[string]bool{}}
 	if in.Schema != nil {
 		w.isTaken = func(name string) bool { return in.Schema.Message(pkg+"."+name) != nil }
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.places)) {
-		p := s.places[key]
-		if len(p.json) == 0 {
-			continue
-		}
-		groups := p.groups()
-		for _, group := range slices.Sorted(maps.Keys(groups)) {
-			w.root(key, p.name+kindName(group), group, groups[group])
-		}
+	groups := ev.JSON().Groups()
+	for i := range groups {
+		g := &groups[i]
+		m := infer.JSONMessage{Message: pkg + "." + w.root(g), Place: g.Place, Messages: g.Shape.Objects, Member: g.Member, Value: g.Value, Fields: w.fields}
+		in.JSON, w.fields = append(in.JSON, m), nil
 	}
 	if w.text.Len() == 0 {
 		return nil
@@ -61,6 +57,9 @@ type writer struct {
 	taken   map[string]bool
 	isTaken func(name string) bool
 	imports bool
+
+	// fields are those of the last message.
+	fields []infer.JSONField
 }
 
 // appendTo returns a file with the messages behind what it has.
@@ -75,20 +74,22 @@ func (w *writer) appendTo(file, pkg string) string {
 	return strings.TrimRight(file, "\n") + "\n\n" + strings.TrimRight(w.text.String(), "\n") + "\n"
 }
 
-// root writes the message of a group.
-func (w *writer) root(place, name, group string, sh *shape) {
+// root writes the message of a group, and returns its name.
+func (w *writer) root(g *jsonshape.Group) string {
+	name := g.Name + camel(g.Value)
 	free := name
 	for i := 2; w.taken[free] || w.isTaken != nil && w.isTaken(free); i++ {
 		free = fmt.Sprintf("%s_%d", name, i)
 	}
 	w.taken[free] = true
-	fmt.Fprintf(&w.text, "// %s in JSON, %s.\n", counted(sh.objects), comment(place))
-	if member, value, ok := strings.Cut(group, "="); ok {
-		fmt.Fprintf(&w.text, "// Its %s is %q.\n", member, value)
+	fmt.Fprintf(&w.text, "// %s in JSON, %s.\n", counted(g.Shape.Objects), comment(g.Place))
+	if g.Member != "" {
+		fmt.Fprintf(&w.text, "// Its %s is %q.\n", g.Member, g.Value)
 	}
 	w.text.WriteString("// JSON has no field numbers: these are made up, in the order of the names.\n")
-	w.message(free, sh, "")
+	w.message(free, g.Shape, "", "")
 	w.text.WriteByte('\n')
+	return free
 }
 
 func counted(n int64) string {
@@ -104,22 +105,23 @@ func comment(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// message writes a message with those inside it.
-func (w *writer) message(name string, sh *shape, indent string) {
+// message writes a message with those inside it. path is that of the object in the group's.
+func (w *writer) message(name string, sh *jsonshape.Shape, indent, path string) {
 	fmt.Fprintf(&w.text, "%smessage %s {\n", indent, name)
 	inner := indent + "  "
 	taken := map[string]bool{}
 	jsonNames := map[string]bool{}
 	number := 0
-	for _, member := range slices.Sorted(maps.Keys(sh.members)) {
-		m := sh.members[member]
+	for _, member := range slices.Sorted(maps.Keys(sh.Members)) {
+		m := sh.Members[member]
 		number++
-		if sh.open && number > maxMembers {
-			break
-		}
 		field := uniqueIn(taken, fieldName(member))
-		typ, repeated := w.typeOf(m, member, taken, inner)
-		fmt.Fprintf(&w.text, "%s// Seen in %d of %d.\n", inner, m.seen, sh.objects)
+		at := path + member
+		w.fields = append(w.fields, infer.JSONField{Path: at, Name: field, Number: number, Seen: m.Seen, Of: sh.Objects})
+		mine := len(w.fields) - 1
+		typ, repeated := w.typeOf(m, member, taken, inner, at+".")
+		w.fields[mine].Type, w.fields[mine].Repeated = typ, repeated
+		fmt.Fprintf(&w.text, "%s// Seen in %d of %d.\n", inner, m.Seen, sh.Objects)
 		label := ""
 		if repeated {
 			label = "repeated "
@@ -131,18 +133,17 @@ func (w *writer) message(name string, sh *shape, indent string) {
 		jsonNames[member] = true
 		fmt.Fprintf(&w.text, "%s%s%s %s = %d%s;\n", inner, label, typ, field, number, option)
 	}
-	if sh.open {
+	if sh.Open {
 		fmt.Fprintf(&w.text, "%s// There are more members than are listed.\n", inner)
 	}
 	fmt.Fprintf(&w.text, "%s}\n", indent)
 }
 
 // typeOf is the type of a member, whose message it writes if it has one.
-func (w *writer) typeOf(m *member, name string, taken map[string]bool, indent string) (typ string, repeated bool) {
-	values := m.kind
-	values[jsontree.Null] = 0
+func (w *writer) typeOf(m *jsonshape.Member, name string, taken map[string]bool, indent, path string) (typ string, repeated bool) {
+	values := m.Kinds
 	kinds := 0
-	for _, n := range values {
+	for _, n := range []int64{values.Bool, values.Number, values.String, values.Array, values.Object} {
 		if n > 0 {
 			kinds++
 		}
@@ -152,16 +153,16 @@ func (w *writer) typeOf(m *member, name string, taken map[string]bool, indent st
 		return valueType, false
 	}
 	switch {
-	case values[jsontree.String] > 0:
+	case values.String > 0:
 		return "string", false
-	case values[jsontree.Bool] > 0:
+	case values.Bool > 0:
 		return "bool", false
-	case values[jsontree.Number] > 0 && m.fractional:
+	case values.Number > 0 && m.Fractional:
 		return "double", false
-	case values[jsontree.Number] > 0:
+	case values.Number > 0:
 		return "int64", false
-	case values[jsontree.Object] > 0:
-		if m.object.open || len(m.object.members) == 0 {
+	case values.Object > 0:
+		if m.Object.Open || len(m.Object.Members) == 0 {
 			w.imports = true
 			return structType, false
 		}
@@ -169,14 +170,14 @@ func (w *writer) typeOf(m *member, name string, taken map[string]bool, indent st
 		if free[0] >= '0' && free[0] <= '9' {
 			free = uniqueIn(taken, "Object"+free)
 		}
-		w.message(free, m.object, indent)
+		w.message(free, m.Object, indent, path)
 		return free, false
 	}
-	if m.items == nil || m.items.seen == 0 || m.items.kind[jsontree.Array] > 0 || m.items.kind[jsontree.Null] > 0 {
+	if m.Items == nil || m.Items.Seen == 0 || m.Items.Kinds.Array > 0 || m.Items.Kinds.Null > 0 {
 		w.imports = true
 		return listType, false
 	}
-	typ, _ = w.typeOf(m.items, name, taken, indent)
+	typ, _ = w.typeOf(m.Items, name, taken, indent, path)
 	return typ, true
 }
 

@@ -18,23 +18,61 @@ const MaxSize = 64 << 20
 const (
 	Raw       = 0
 	zstdCodec = 1
+
+	// InBlob is that of a segment whose data is a payload of the table blobs.
+	InBlob = 2
 )
 
 // A Packer compresses payloads. It is for one goroutine.
-type Packer struct{ enc *zstd.Encoder }
+type Packer struct {
+	enc    *zstd.Encoder
+	buf    []byte
+	sample []byte
+}
 
 // NewPacker returns a Packer.
 func NewPacker() (*Packer, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	return &Packer{enc}, err
+	return &Packer{enc: enc}, err
 }
 
-// Pack returns p as it is stored; compression must save an eighth to be worth it.
+// Samples of a payload tell whether it may be worth to compress it: most that is not is
+// compressed or encrypted already.
+const (
+	sampledFrom = 8 << 10 // bytes
+	samples     = 8
+	sampleSize  = 256 // bytes
+)
+
+// maxBuffer is how many bytes of memory are kept for the next payload.
+const maxBuffer = 1 << 20
+
+// Pack returns p as it is stored, until the next call; compression must save an eighth to be
+// worth it.
 func (k *Packer) Pack(p []byte) (codec int, data []byte) {
-	if z := k.enc.EncodeAll(p, make([]byte, 0, len(p))); len(z) <= len(p)-len(p)/8 {
-		return zstdCodec, z
+	if len(p) >= sampledFrom {
+		k.sample = k.sample[:0]
+		for i := range samples {
+			at := i * (len(p) - sampleSize) / (samples - 1)
+			k.sample = append(k.sample, p[at:at+sampleSize]...)
+		}
+		if !k.compress(k.sample) {
+			return Raw, p
+		}
+	}
+	if k.compress(p) {
+		return zstdCodec, k.buf
 	}
 	return Raw, p
+}
+
+// compress compresses p into buf, and reports whether that is worth it.
+func (k *Packer) compress(p []byte) bool {
+	if cap(k.buf) > maxBuffer {
+		k.buf = nil
+	}
+	k.buf = k.enc.EncodeAll(p, k.buf[:0])
+	return len(k.buf) <= len(p)-len(p)/8
 }
 
 // An Unpacker inflates payloads; it may be used by many goroutines.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/internal/require"
 )
 
 func both(t *testing.T) (*Packer, *Unpacker) {
@@ -65,5 +66,25 @@ func TestBomb(t *testing.T) {
 		if _, err := u.Unpack(codec, 4, []byte("data")); !errors.Is(err, captures.ErrDamaged) {
 			t.Errorf("codec %d: %v", codec, err)
 		}
+	}
+}
+
+// BenchmarkPack compresses what does not compress, and text.
+func BenchmarkPack(b *testing.B) {
+	noise := make([]byte, 64<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	text := bytes.Repeat([]byte("the answer, "), 64<<10/12)
+	for i := range text {
+		text[i] ^= noise[i] & 1
+	}
+	for name, p := range map[string][]byte{"random": noise, "text": text} {
+		b.Run(name, func(b *testing.B) {
+			k := require.Value(NewPacker())(b)
+			b.SetBytes(int64(len(p)))
+			b.ReportAllocs()
+			for range b.N {
+				k.Pack(p)
+			}
+		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 type noteFlags struct {
-	mark         string
-	remove, json bool
+	mark, remove string
+	json         bool
 }
 
 func noteCommand(a *app.App) *cobra.Command {
@@ -29,21 +29,24 @@ Without a text it prints the notes of the address, or of the whole capture. It a
 works while the capture is being recorded.
 
 ADDRESS is 7 for an exchange, 7/up/0 for a frame, and 7/up/0/1.2 for a field of it.
-An address has one note and one mark; a new one replaces the old one. show prints
-notes next to what they are about, ls has a column for them, and grep finds their
-text. Notes are part of the capture: whoever gets the file can read them.`,
+An address has one note and one mark; a new one replaces the old one. --remove
+removes both, --remove=note or --remove=mark one of them. show prints notes next to
+what they are about, ls has a column for them, and grep finds their text. Notes are
+part of the capture: whoever gets the file can read them.`,
 		Example: `  unwire note F.uwc 7 'the login that fails'
   unwire note F.uwc 7/up/0/1.2 'a session id?'
   unwire note F.uwc 7 --mark star
   unwire note F.uwc
-  unwire note F.uwc 7/up/0/1.2 --remove`,
+  unwire note F.uwc 7/up/0/1.2 --remove
+  unwire note F.uwc 7 --remove=mark`,
 		Args: app.ArgsBetween(1, "F.uwc", "ADDRESS", "TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runNote(cmd.Context(), a, f, args, cmd.Flags().Changed("mark"))
 		},
 	}
 	cmd.Flags().StringVar(&f.mark, "mark", "", "mark it with a word, such as star")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove the note and the mark of the address")
+	cmd.Flags().StringVar(&f.remove, "remove", "", "remove the `note`, the mark, or both of the address (default: both)")
+	cmd.Flags().Lookup("remove").NoOptDefVal = removeBoth
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each note")
 	return cmd
 }
@@ -53,12 +56,17 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 	if err != nil {
 		return err
 	}
+	if f.remove != "" {
+		if err := app.OneOf("--remove", f.remove, string(captures.TextNote), string(captures.MarkNote), removeBoth); err != nil {
+			return err
+		}
+	}
 	switch {
-	case f.remove && (text != nil || marked):
+	case f.remove != "" && (text != nil || marked):
 		return app.Usagef("--remove goes neither with a text nor with --mark")
 	case marked && len(strings.Fields(f.mark)) != 1:
 		return app.Usagef("a mark is one word, such as star, not %q; --remove removes a mark", f.mark)
-	case text == nil && !marked && !f.remove:
+	case text == nil && !marked && f.remove == "":
 		return printNotes(ctx, a, at, path, f.json)
 	case at.Exchange == 0:
 		return app.Fail(app.ExitUsage, fmt.Errorf("%s: a note about what?", at.File), "name an exchange, a frame or a field: 7, 7/up/0 or 7/up/0/1.2")
@@ -75,8 +83,8 @@ func runNote(ctx context.Context, a *app.App, f noteFlags, args []string, marked
 		if marked {
 			list = append(list, captures.Note{Place: place, Kind: captures.MarkNote, Value: f.mark})
 		}
-		if f.remove {
-			return removeNotes(ctx, a, c, at, place)
+		if f.remove != "" {
+			return removeNotes(ctx, a, c, at, place, f.remove)
 		}
 		for _, n := range list {
 			if err := c.PutNote(ctx, n); err != nil {
@@ -121,15 +129,18 @@ func placeError(err error, at query.Address) error {
 	return app.Fail(app.ExitInput, err, fmt.Sprintf("'unwire show %s %d' lists the frames; they are numbered from 0", at.File, at.Exchange))
 }
 
-// removeNotes removes what is noted about one place.
-func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Address, place captures.Place) error {
+// removeBoth is what --remove removes without a value.
+const removeBoth = "both"
+
+// removeNotes removes what is noted about one place: what --remove names.
+func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Address, place captures.Place, what string) error {
 	list, err := c.Notes(ctx, place.Exchange)
 	if err != nil {
 		return err
 	}
 	removed := 0
 	for _, n := range list {
-		if n.Place != place {
+		if n.Place != place || what != removeBoth && what != string(n.Kind) {
 			continue
 		}
 		n.Value = ""
@@ -139,7 +150,10 @@ func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Add
 		removed++
 	}
 	if removed == 0 {
-		a.Say("unwire: %s has no note", term.Clean(at.String()))
+		if what == removeBoth {
+			what = string(captures.TextNote)
+		}
+		a.Say("unwire: %s has no %s", term.Clean(at.String()), what)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
+	"unwire/mitm/process"
 )
 
 // namespaceCommand is the process that capture --transparent starts its command
@@ -94,7 +95,7 @@ func quicOptions(a *app.App, f CaptureFlags) launch.QUIC {
 
 // runTransparent runs a command in a network of its own, which this program
 // sets up as namespaceCommand.
-func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listener)) (int, error) {
+func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listener, *process.Sockets)) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -117,7 +118,7 @@ func tryTransparent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nothing := func(net.Listener) {} // nothing connects
+	nothing := func(net.Listener, *process.Sockets) {} // nothing connects
 	code, err := runTransparent(ctx, launch.Options{
 		Argv: []string{self, "--version"}, CAFile: ca.CertFile, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
 	}, nothing)

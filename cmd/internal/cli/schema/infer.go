@@ -19,6 +19,7 @@ import (
 	"unwire/decode/kind"
 	"unwire/proto"
 	"unwire/schema/infer"
+	"unwire/schema/infer/messages"
 )
 
 type inferFlags struct {
@@ -105,7 +106,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err != nil {
 		return err
 	}
-	if err := g.inference.Messages.Write(in, f.pkg); err != nil {
+	if err := messages.Write(in, g.inference.Evidence, f.pkg); err != nil {
 		return err
 	}
 	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {

@@ -10,6 +10,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/proto"
 	"unwire/schema/infer"
+	"unwire/schema/infer/messages"
 )
 
 func mergeEvidenceCommand(a *app.App) *cobra.Command {
@@ -57,6 +58,9 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 	}
 	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: proto.Profile()})
 	if err != nil {
+		return err
+	}
+	if err := messages.Write(in, g.inference.Evidence, pkg); err != nil {
 		return err
 	}
 	return writeResult(a, out, app.ForAll, in.WriteEvidence)

@@ -36,7 +36,7 @@ type flags struct {
 	transport, clientVersion  string
 	script, toolMap           string
 	reuse, printConfig, model string
-	idle, maxAge              time.Duration
+	idle, maxAge, silence     time.Duration
 	maxSessions, maxResult    int
 	origins                   []string
 	privacy, json             bool
@@ -105,6 +105,7 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.reuse, "reuse", "on", "on: results of tools continue the open stream; off: each request starts a stream")
 	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "how long a stream waits for results of tools")
 	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "how long a stream may be continued in all")
+	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
 	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
 	flags.IntVar(&f.maxResult, "max-result", 256<<10, "bytes of a tool's result that the model sees; the rest is cut, and the model is told")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
@@ -133,8 +134,8 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err := app.OneOf("--reuse", f.reuse, "on", "off"); err != nil {
 		return err
 	}
-	if f.idle <= 0 || f.maxAge <= 0 || f.maxSessions < 1 || f.maxResult < 1 {
-		return app.Usagef("--idle, --max-age, --max-sessions and --max-result must be more than 0")
+	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.maxSessions < 1 || f.maxResult < 1 {
+		return app.Usagef("--idle, --max-age, --silence, --max-sessions and --max-result must be more than 0")
 	}
 	keys, made, err := f.keys()
 	if err != nil {
@@ -159,9 +160,9 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 
 	core := gateway.New(up, gateway.Options{
-		Idle: f.idle, MaxAge: f.maxAge, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off",
+		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off",
 	})
-	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder})
+	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder, Idle: f.idle})
 	if err != nil {
 		return err
 	}

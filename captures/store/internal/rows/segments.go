@@ -1,20 +1,19 @@
-package store
+package rows
 
 import (
 	"bytes"
-	"database/sql"
-	"errors"
 	"hash/maphash"
 	"slices"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/engine"
 	"unwire/captures/store/internal/payload"
 	"unwire/captures/store/internal/segment"
 )
 
 const (
-	segmentWidth  = 12
-	insertSegment = `INSERT INTO segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data) VALUES `
+	insertSegment = `INSERT INTO segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	findInline = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
 	refer      = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
@@ -44,9 +43,9 @@ const (
 // segments writes chunks: small ones share a segment, a large one has its own, which
 // refers to the table blobs if its data comes again.
 type segments struct {
-	insert                    *bulkInsert
-	extend, findInline, refer *sql.Stmt
-	blobs                     blobs
+	insert, extend, findInline, refer *engine.Stmt
+
+	blobs blobs
 
 	// firsts are the numbers of segments with large payloads of their own, by a hash of
 	// these.
@@ -59,6 +58,10 @@ type segments struct {
 
 	tails map[int64][]*tail // by exchange: what may be extended
 	dirty []*tail           // what has to be written, in order
+}
+
+func newSegments() segments {
+	return segments{firsts: make(map[uint64]int64), shared: make(map[uint64]sharedPayload), seed: maphash.MakeSeed()}
 }
 
 // A sharedPayload is one in the table blobs.
@@ -87,9 +90,9 @@ func (t *tail) limit() int {
 }
 
 // add adds a chunk with its number.
-func (s *segments) add(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) error {
+func (s *segments) add(n int64, c *captures.Chunk, hasOpcode bool) error {
 	if len(c.Data) >= blobThreshold {
-		return s.addLarge(tx, n, c, hasOpcode)
+		return s.addLarge(n, c, hasOpcode)
 	}
 	t := s.tailFor(n, c)
 	t.Add(n, c, hasOpcode)
@@ -103,55 +106,74 @@ func (s *segments) add(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) e
 // addLarge writes a chunk as a segment of its own. Its data stands in the row until the
 // same comes again: to look every payload up by its hash would take longer than all else
 // that is done with it.
-func (s *segments) addLarge(tx *sql.Tx, n int64, c *captures.Chunk, hasOpcode bool) error {
+func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	var b segment.Builder
 	b.AddEntry(n, c, hasOpcode)
 	sum := maphash.Bytes(s.seed, c.Data)
-	codec, id, data := int64(inBlob), any(nil), any(nil)
 	if again, ok := s.shared[sum]; ok && bytes.Equal(again.data, c.Data) {
-		id = again.id
-	} else if first, ok := s.firsts[sum]; ok {
-		blob, err := s.share(tx, first, c.Data)
+		return s.insertRow(&b.Row, payload.InBlob, again.id, nil)
+	}
+	if first, ok := s.firsts[sum]; ok {
+		blob, err := s.share(first, c.Data)
 		if err != nil {
 			return err
 		}
-		id = blob
 		if s.sharedSize += len(c.Data); s.sharedSize > maxShared {
 			clear(s.shared)
 			s.sharedSize = len(c.Data)
 		}
-		s.shared[sum] = sharedPayload{blob, c.Data}
-	} else {
-		if len(s.firsts) >= maxFirsts {
-			clear(s.firsts)
-		}
-		s.firsts[sum] = n
-		packed, p := s.blobs.pack.Pack(c.Data)
-		codec, data = int64(packed), p
+		s.shared[sum] = sharedPayload{blob, bytes.Clone(c.Data)}
+		return s.insertRow(&b.Row, payload.InBlob, blob, nil)
 	}
-	return s.insert.addRow(tx, b.First, b.Last, b.Exchange, b.Seq, b.Chunks, int64(b.T), b.SizeUp, b.SizeDown, b.Entries, codec, id, data)
+	if len(s.firsts) >= maxFirsts {
+		clear(s.firsts)
+	}
+	s.firsts[sum] = n
+	codec, data := s.blobs.pack.Pack(c.Data)
+	return s.insertRow(&b.Row, codec, 0, data)
+}
+
+// insertRow adds the row of a segment, whose data is a payload of the table blobs if codec
+// says so.
+func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte) error {
+	i := s.insert
+	i.Int(r.First)
+	i.Int(r.Last)
+	i.Int(r.Exchange)
+	i.Int(r.Seq)
+	i.Int(r.Chunks)
+	i.Int(int64(r.T))
+	i.Int(r.SizeUp)
+	i.Int(r.SizeDown)
+	i.Blob(r.Entries)
+	i.Int(int64(codec))
+	if codec == payload.InBlob {
+		i.Int(blob)
+		i.Null()
+	} else {
+		i.Null()
+		i.Blob(data)
+	}
+	return i.Run()
 }
 
 // share stores a payload by its hash, since it comes again, and has the segment that had
 // it first refer to it. If that has something else, it is left as it is.
-func (s *segments) share(tx *sql.Tx, first int64, p []byte) (id int64, err error) {
-	if id, err = s.blobs.put(tx, p); err != nil {
-		return 0, err
-	}
-	if err := s.insert.flush(tx); err != nil {
+func (s *segments) share(first int64, p []byte) (id int64, err error) {
+	if id, err = s.blobs.put(p); err != nil {
 		return 0, err
 	}
 	var codec int64
 	var data []byte
-	err = tx.Stmt(s.findInline).QueryRow(first).Scan(&codec, &data)
-	if errors.Is(err, sql.ErrNoRows) {
-		return id, nil // it refers to it already
-	}
-	if err != nil {
-		return 0, err
+	s.findInline.Int(first)
+	found, err := s.findInline.Row(func(c engine.Columns) { codec, data = c.Int(0), c.Blob(1) })
+	if !found || err != nil {
+		return id, err // it refers to it already
 	}
 	if packed, same := s.blobs.pack.Pack(p); int64(packed) == codec && bytes.Equal(same, data) {
-		_, err = tx.Stmt(s.refer).Exec(first, id)
+		s.refer.Int(first)
+		s.refer.Int(id)
+		err = s.refer.Run()
 	}
 	return id, err
 }
@@ -176,9 +198,9 @@ func (s *segments) tailFor(n int64, c *captures.Chunk) *tail {
 }
 
 // end writes what an exchange has: no further chunks come.
-func (s *segments) end(tx *sql.Tx, exchange int64) error {
+func (s *segments) end(exchange int64) error {
 	for _, t := range s.tails[exchange] {
-		if err := s.write(tx, t); err != nil {
+		if err := s.write(t); err != nil {
 			return err
 		}
 	}
@@ -187,19 +209,19 @@ func (s *segments) end(tx *sql.Tx, exchange int64) error {
 }
 
 // flush writes what was added.
-func (s *segments) flush(tx *sql.Tx) error {
+func (s *segments) flush() error {
 	for _, t := range s.dirty {
-		if err := s.write(tx, t); err != nil {
+		if err := s.write(t); err != nil {
 			return err
 		}
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
-	return s.insert.flush(tx)
+	return nil
 }
 
 // write writes the row of a segment that has more than that.
-func (s *segments) write(tx *sql.Tx, t *tail) error {
+func (s *segments) write(t *tail) error {
 	if !t.dirty {
 		return nil
 	}
@@ -210,8 +232,16 @@ func (s *segments) write(tx *sql.Tx, t *tail) error {
 	stored := t.stored
 	t.stored, t.dirty = true, false
 	if !stored {
-		return s.insert.addRow(tx, t.First, t.Last, t.Exchange, t.Seq, t.Chunks, int64(t.T), t.SizeUp, t.SizeDown, t.Entries, codec, nil, data)
+		return s.insertRow(&t.Row, codec, 0, data)
 	}
-	_, err := tx.Stmt(s.extend).Exec(t.First, t.Last, t.Chunks, t.SizeUp, t.SizeDown, t.Entries, codec, data)
-	return err
+	x := s.extend
+	x.Int(t.First)
+	x.Int(t.Last)
+	x.Int(t.Chunks)
+	x.Int(t.SizeUp)
+	x.Int(t.SizeDown)
+	x.Blob(t.Entries)
+	x.Int(int64(codec))
+	x.Blob(data)
+	return x.Run()
 }

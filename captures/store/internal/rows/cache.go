@@ -1,13 +1,13 @@
-package store
+package rows
 
 import (
 	"crypto/sha256"
-	"database/sql"
-	"errors"
 	"hash/maphash"
 	"slices"
+	"strconv"
 
 	"unwire/captures"
+	"unwire/captures/store/internal/engine"
 	"unwire/captures/store/internal/fields"
 )
 
@@ -16,27 +16,32 @@ import (
 const (
 	maxCachedRows = 1024
 	maxCachedText = 16 << 10
+
+	// maxSection is how many bytes a section has that stands in its row: with HPACK, a few
+	// bytes on the wire can stand for many, which mostly compress.
+	maxSection = 4 << 10
 )
 
 // A rowCache adds rows that are stored once to a table, and remembers the last ones. Its
 // statements find and add a row.
 type rowCache[K comparable] struct {
-	find, add *sql.Stmt
+	conn      *engine.Conn
+	find, add *engine.Stmt
 	known     map[K]int64
 }
 
-// put returns the id of the row with a key. Found are the arguments of the statement that
-// looks for it, and added returns those of the one that adds it if there is none.
-func (r *rowCache[K]) put(tx *sql.Tx, key K, found []any, added func() []any) (id int64, err error) {
+// put returns the id of the row with a key. BindKey binds the parameters of the statement
+// that looks for it, and bindRow those of the one that adds it if there is none.
+func (r *rowCache[K]) put(key K, bindKey, bindRow func(*engine.Stmt)) (id int64, err error) {
 	if id, ok := r.known[key]; ok {
 		return id, nil
 	}
-	err = tx.Stmt(r.find).QueryRow(found...).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		var res sql.Result
-		if res, err = tx.Stmt(r.add).Exec(added()...); err == nil {
-			id, err = res.LastInsertId()
-		}
+	bindKey(r.find)
+	found, err := r.find.Row(func(c engine.Columns) { id = c.Int(0) })
+	if err == nil && !found {
+		bindRow(r.add)
+		err = r.add.Run()
+		id = r.conn.LastInsertID()
 	}
 	if err != nil {
 		return 0, err
@@ -52,6 +57,7 @@ func (r *rowCache[K]) put(tx *sql.Tx, key K, found []any, added func() []any) (i
 type sectionCache struct {
 	rowCache[[sha256.Size]byte]
 
+	blobs  *blobs // of large ones
 	recent map[uint64]storedSection
 	seed   maphash.Seed
 }
@@ -63,7 +69,7 @@ type storedSection struct {
 }
 
 // store stores a section of headers, and returns its id; 0 for an empty one.
-func (c *sectionCache) store(tx *sql.Tx, h captures.Headers) (id int64, err error) {
+func (c *sectionCache) store(h captures.Headers) (id int64, err error) {
 	if len(h) == 0 {
 		return 0, nil
 	}
@@ -86,7 +92,16 @@ func (c *sectionCache) store(tx *sql.Tx, h captures.Headers) (id int64, err erro
 	}
 	text := fields.Text(h)
 	hash := sha256.Sum256([]byte(text))
-	if id, err = c.put(tx, hash, []any{hash[:]}, func() []any { return []any{hash[:], text} }); err != nil {
+	if len(text) > maxSection {
+		if text, err = c.asPayload(hash, text); err != nil {
+			return 0, err
+		}
+	}
+	id, err = c.put(hash, func(s *engine.Stmt) { s.Blob(hash[:]) }, func(s *engine.Stmt) {
+		s.Blob(hash[:])
+		s.Text(text)
+	})
+	if err != nil {
 		return 0, err
 	}
 	if size <= maxCachedText {
@@ -95,16 +110,31 @@ func (c *sectionCache) store(tx *sql.Tx, h captures.Headers) (id int64, err erro
 	return id, nil
 }
 
+// asPayload stores a section as a payload, unless it has a row, and returns what its row has:
+// the payload's id.
+func (c *sectionCache) asPayload(hash [sha256.Size]byte, text string) (string, error) {
+	if _, ok := c.known[hash]; ok {
+		return "", nil
+	}
+	id, err := c.blobs.put([]byte(text))
+	return strconv.FormatInt(id, 10), err
+}
+
 // A processCache finds processes that were stored.
 type processCache struct {
 	rowCache[captures.Process]
 }
 
 // store stores a process, and returns its id; 0 if nothing is known of it.
-func (c *processCache) store(tx *sql.Tx, p captures.Process) (id int64, err error) {
+func (c *processCache) store(p captures.Process) (id int64, err error) {
 	if p == (captures.Process{}) {
 		return 0, nil
 	}
-	row := []any{p.PID, p.Name, p.Client, p.Version}
-	return c.put(tx, p, row, func() []any { return row })
+	bind := func(s *engine.Stmt) {
+		s.Int(int64(p.PID))
+		s.Text(p.Name)
+		s.Text(p.Client)
+		s.Text(p.Version)
+	}
+	return c.put(p, bind, bind)
 }

@@ -1,9 +1,9 @@
-package store
+package rows
 
 import (
 	"crypto/sha256"
-	"database/sql"
 
+	"unwire/captures/store/internal/engine"
 	"unwire/captures/store/internal/payload"
 )
 
@@ -19,10 +19,13 @@ type blobs struct {
 }
 
 // put stores p once and returns its id.
-func (b *blobs) put(tx *sql.Tx, p []byte) (id int64, err error) {
+func (b *blobs) put(p []byte) (id int64, err error) {
 	sum := sha256.Sum256(p)
-	return b.rowCache.put(tx, sum, []any{sum[:]}, func() []any {
+	return b.rowCache.put(sum, func(s *engine.Stmt) { s.Blob(sum[:]) }, func(s *engine.Stmt) {
 		codec, data := b.pack.Pack(p)
-		return []any{sum[:], codec, len(p), data}
+		s.Blob(sum[:])
+		s.Int(int64(codec))
+		s.Int(int64(len(p)))
+		s.Blob(data)
 	})
 }

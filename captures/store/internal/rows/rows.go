@@ -1,0 +1,168 @@
+// Package rows writes what is recorded as the rows that FORMAT.md of package store
+// describes. The writer of that package, which alone uses this one, decides what is
+// committed when.
+//
+// A Writer puts small chunks together to segments, and stores sections of headers,
+// processes and payloads that repeat once. It keeps what may still grow: Flush writes it.
+package rows
+
+import (
+	"encoding/json"
+
+	"unwire/captures"
+	"unwire/captures/store/internal/engine"
+	"unwire/captures/store/internal/payload"
+)
+
+const (
+	insertExchange = `INSERT INTO exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
+		response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
+		outcome, error, bytes_up, bytes_down, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	// updateExchange has the parameters of insertExchange, and leaves what is fixed when an
+	// exchange begins.
+	updateExchange = `UPDATE exchanges SET
+		url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
+		duration_ns=?12, client=?13, server=?14, process=?15, tls=?16, outcome=?17, error=?18, bytes_up=?19, bytes_down=?20, source=?21
+		WHERE id=?1`
+)
+
+// HTTP is how the file spells captures.HTTP.
+const HTTP = "http"
+
+// protocolOf is what the file has for a transport.
+func protocolOf(t captures.Transport) string {
+	if t == captures.HTTP {
+		return HTTP
+	}
+	return string(t)
+}
+
+// A Writer writes rows in the transaction that its connection has begun.
+type Writer struct {
+	begin, update, event, relate *engine.Stmt
+
+	segments  segments
+	sections  sectionCache
+	processes processCache
+
+	tls     captures.TLS // that was written last, and
+	tlsText string       // as JSON
+}
+
+// NewWriter returns a Writer that uses a connection.
+func NewWriter(c *engine.Conn) (w *Writer, err error) {
+	w = &Writer{segments: newSegments()}
+	for _, s := range []struct {
+		stmt **engine.Stmt
+		text string
+	}{
+		{&w.begin, insertExchange},
+		{&w.update, updateExchange},
+		{&w.event, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`},
+		{&w.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
+		{&w.segments.insert, insertSegment},
+		{&w.segments.extend, extendSegment},
+		{&w.segments.findInline, findInline},
+		{&w.segments.refer, refer},
+		{&w.segments.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
+		{&w.segments.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
+		{&w.sections.find, `SELECT id FROM headers WHERE sha256 = ?`},
+		{&w.sections.add, `INSERT INTO headers (sha256, fields) VALUES (?, ?)`},
+		{&w.processes.find, `SELECT id FROM processes WHERE pid = ? AND name = ? AND client = ? AND client_version = ?`},
+		{&w.processes.add, `INSERT INTO processes (pid, name, client, client_version) VALUES (?, ?, ?, ?)`},
+	} {
+		if *s.stmt, err = c.Prepare(s.text); err != nil {
+			return nil, err
+		}
+	}
+	w.segments.blobs.conn, w.sections.conn, w.processes.conn = c, c, c
+	w.sections.blobs = &w.segments.blobs
+	w.segments.blobs.pack, err = payload.NewPacker()
+	return w, err
+}
+
+// Chunk adds a chunk with its number, which has an opcode if it is of a WebSocket. Its data
+// is not used after Flush.
+func (w *Writer) Chunk(n int64, c *captures.Chunk, hasOpcode bool) error {
+	return w.segments.add(n, c, hasOpcode)
+}
+
+// Relation adds a relation with its number.
+func (w *Writer) Relation(n int64, r *captures.Relation) error {
+	w.relate.Int(n)
+	w.relate.Int(r.Exchange)
+	w.relate.Text(string(r.Kind))
+	w.relate.Blob([]byte(r.Capture))
+	w.relate.Int(r.Target)
+	return w.relate.Run()
+}
+
+// Event adds what happened to an exchange under a number.
+func (w *Writer) Event(n, exchange int64, kind captures.EventKind) error {
+	if kind == captures.Ended {
+		if err := w.segments.end(exchange); err != nil {
+			return err
+		}
+	}
+	w.event.Int(n)
+	w.event.Int(exchange)
+	w.event.Int(int64(kind))
+	return w.event.Run()
+}
+
+// Flush writes what was kept.
+func (w *Writer) Flush() error { return w.segments.flush() }
+
+// Exchange writes the state of an exchange, which has no row if it is new.
+func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
+	if w.tlsText == "" || w.tls != e.TLS {
+		text, err := json.Marshal(e.TLS)
+		if err != nil {
+			return err
+		}
+		w.tls, w.tlsText = e.TLS, string(text)
+	}
+	var started int64
+	if !e.Started.IsZero() {
+		started = e.Started.UnixNano()
+	}
+	var sections [4]int64
+	for i, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
+		id, err := w.sections.store(h)
+		if err != nil {
+			return err
+		}
+		sections[i] = id
+	}
+	process, err := w.processes.store(e.Process)
+	if err != nil {
+		return err
+	}
+
+	s := w.update
+	if isNew {
+		s = w.begin
+	}
+	s.Int(e.ID)
+	s.Text(protocolOf(e.Transport))
+	s.Text(e.Method)
+	s.Text(e.URL)
+	s.Text(e.HTTP)
+	s.Int(int64(e.Status))
+	for _, id := range sections {
+		s.Int(id)
+	}
+	s.Int(started)
+	s.Int(int64(e.Duration))
+	s.Text(e.Client)
+	s.Text(e.Server)
+	s.Int(process)
+	s.Text(w.tlsText)
+	s.Text(string(e.Outcome))
+	s.Text(e.Error)
+	s.Int(e.BytesUp)
+	s.Int(e.BytesDown)
+	s.Text(e.Source)
+	return s.Run()
+}

@@ -1,0 +1,98 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"unwire/captures"
+)
+
+// Notes are the notes of a capture, by exchange.
+type Notes map[int64][]captures.Note
+
+// LoadNotes reads the notes of a capture.
+//
+// Limits: those of the capture.
+func LoadNotes(ctx context.Context, src Source) (Notes, error) {
+	list, err := src.Notes(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	all := make(Notes)
+	for _, n := range list {
+		all[n.Exchange] = append(all[n.Exchange], n)
+	}
+	return all, nil
+}
+
+// A Note is what a file in JSON says of a note about an exchange, a frame of it, or a field
+// of that frame.
+type Note struct {
+	Kind captures.NoteKind `json:"kind"`
+
+	// Dir and Frame are nil for the exchange as a whole.
+	Dir   *string `json:"dir,omitempty"`
+	Frame *int    `json:"frame,omitempty"`
+
+	Path  string `json:"path,omitempty"`
+	Value string `json:"value"`
+}
+
+// JSON returns the notes of an exchange as files have them.
+func (all Notes) JSON(id int64) []Note {
+	var list []Note
+	for _, n := range all[id] {
+		t := Note{Kind: n.Kind, Path: n.Path, Value: n.Value}
+		if n.Frame != captures.NoFrame {
+			dir := n.Dir.String()
+			t.Dir, t.Frame = &dir, &n.Frame
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// Place returns where a note of exchange id belongs.
+func (n *Note) Place(id int64) (captures.Place, error) {
+	p := captures.Place{Exchange: id, Frame: captures.NoFrame, Path: n.Path}
+	switch {
+	case n.Dir == nil && n.Frame == nil:
+		return p, nil
+	case n.Dir == nil || n.Frame == nil:
+		return p, fmt.Errorf("dir and frame go together")
+	case *n.Frame < 0 || *n.Frame > math.MaxInt32:
+		return p, fmt.Errorf("frame: %d", *n.Frame)
+	}
+	switch p.Frame = *n.Frame; *n.Dir {
+	case captures.Up.String():
+	case captures.Down.String():
+		p.Dir = captures.Down
+	default:
+		return p, fmt.Errorf("dir: %q is neither up nor down", Clip(*n.Dir))
+	}
+	return p, nil
+}
+
+// PutNotes adds the notes of a file to exchange id of a capture. One that cannot be added is
+// a problem of the report.
+//
+// Errors: of ctx.
+func PutNotes(ctx context.Context, to captures.Target, rep *Report, place string, id int64, notes []Note) error {
+	for i := range notes {
+		p, err := notes[i].Place(id)
+		if err == nil && notes[i].Value == "" {
+			err = fmt.Errorf("it is empty")
+		}
+		if err == nil {
+			err = to.PutNote(ctx, captures.Note{Place: p, Kind: notes[i].Kind, Value: notes[i].Value})
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			rep.Problem(place, "notes[%d]: left out: %v", i, err)
+		}
+	}
+	return nil
+}
