@@ -22,7 +22,7 @@ NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/test
 	replay/probe/testdata/node*/package.json))
 
 # The tests of make long-tests.
-LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders)$$
+LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestServedClientsLong)$$
 
 .PHONY: build demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
 

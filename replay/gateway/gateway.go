@@ -55,6 +55,8 @@ type Stream interface {
 	Pending() bool
 
 	// Answer sends the result of a call to the agent.
+	//
+	// Errors: a *turn.Error of kind NotFound if the agent has taken the call back.
 	Answer(r turn.Result) error
 
 	// ExchangeID is the number of the stream's exchange in the capture; 0 if none is

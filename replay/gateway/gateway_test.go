@@ -256,6 +256,19 @@ func TestLateResults(t *testing.T) {
 	})
 }
 
+// TestCallTakenBack: the agent took a call back while the client ran the tool, and went on.
+func TestCallTakenBack(t *testing.T) {
+	inBubble(t, gateway.Options{}, func(t *testing.T, u *upstream, core *gateway.Core) {
+		got, streams := follow(t, u, core, func(c *client, results []turn.Part) {
+			u.streams[0].takeBack()
+			c.messages = append(c.messages, turn.Message{Role: turn.ToolRole, Parts: results})
+		})
+		if streams != 1 || got.text != "task 1 done: " {
+			t.Errorf("got %q after %d streams, want the answer of the first one", got.text, streams)
+		}
+	})
+}
+
 func TestBrokenWhileParked(t *testing.T) {
 	inBubble(t, gateway.Options{}, func(t *testing.T, u *upstream, core *gateway.Core) {
 		u.cut = 1

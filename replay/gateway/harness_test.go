@@ -70,6 +70,7 @@ type stream struct {
 	mu      sync.Mutex
 	queue   []turn.Event
 	fail    error
+	taken   bool            // calls were taken back
 	open    map[string]bool // native ids of calls without an answer
 	calls   int
 	answers []turn.Result
@@ -189,6 +190,9 @@ func (s *stream) Answer(r turn.Result) error {
 		return errors.New("the stream is closed")
 	default:
 	}
+	if s.taken {
+		return &turn.Error{Kind: turn.NotFound, Message: "the call was taken back"}
+	}
 	if !s.open[r.CallID] {
 		s.fail = fmt.Errorf("%s: an answer to %q, which is not open", s.task, r.CallID)
 		s.send()
@@ -206,6 +210,15 @@ func (s *stream) Answer(r turn.Result) error {
 		s.round()
 	}
 	return nil
+}
+
+// takeBack ends the open calls without results, and the task with them.
+func (s *stream) takeBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.open)
+	s.taken, s.rounds = true, nil
+	s.round()
 }
 
 func (s *stream) Close() { s.once.Do(func() { close(s.closed) }) }

@@ -135,12 +135,21 @@ func (s *session) attachLocked() *reader {
 func (s *session) resume(tr *transcript, r *turn.Request) (*reader, coldCause) {
 	t, deliver, cause := s.take(tr, r)
 	for _, result := range deliver {
-		if err := s.stream.Answer(result); err != nil {
+		if err := s.answer(result); err != nil {
 			s.end(&turn.Error{Kind: turn.Upstream, Code: "stream_lost", Message: "the upstream's stream was lost while it waited for results", Err: err})
 			return nil, coldBroken
 		}
 	}
 	return t, cause
+}
+
+// answer sends a result. One for a call that the agent has taken back is late, and dropped.
+func (s *session) answer(result turn.Result) error {
+	err := s.stream.Answer(result)
+	if err != nil && turn.AsError(err).Kind == turn.NotFound {
+		return nil
+	}
+	return err
 }
 
 // take matches a request with the session. If it continues the session, take begins a
@@ -303,7 +312,7 @@ func (s *session) closeLocked(last ...turn.Result) {
 	s.core.closing.Go(func() {
 		defer close(s.ended)
 		for _, result := range last {
-			if s.stream.Answer(result) != nil {
+			if s.answer(result) != nil {
 				break // the stream was lost
 			}
 		}

@@ -1,13 +1,14 @@
 package standin
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"connectrpc.com/connect"
-	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -112,11 +113,18 @@ func checkArgs(definition, args protoreflect.Message) error {
 	if err != nil {
 		return fmt.Errorf("its input schema: %w", err)
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(data, &schema); err != nil {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
 		return fmt.Errorf("its input schema: %w", err)
 	}
-	resolved, err := schema.Resolve(nil)
+	// The schema comes from the client: it may refer to nothing outside itself.
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(jsonschema.SchemeURLLoader{})
+	const name = "tool.json"
+	if err := compiler.AddResource(name, document); err != nil {
+		return fmt.Errorf("its input schema: %w", err)
+	}
+	schema, err := compiler.Compile(name)
 	if err != nil {
 		return fmt.Errorf("its input schema: %w", err)
 	}
@@ -125,11 +133,11 @@ func checkArgs(definition, args protoreflect.Message) error {
 	if err != nil {
 		return err
 	}
-	var value any
-	if err := json.Unmarshal(instance, &value); err != nil {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(instance))
+	if err != nil {
 		return err
 	}
-	return resolved.Validate(value)
+	return schema.Validate(value)
 }
 
 // argsJSON returns the arguments of McpArgs as a JSON object.

@@ -65,7 +65,11 @@ wire_api = "responses"
 			return fmt.Sprintf(`export ANTHROPIC_BASE_URL=%s
 export ANTHROPIC_API_KEY="$%s"
 export ANTHROPIC_MODEL=%s
-export ANTHROPIC_SMALL_FAST_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_OPUS_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_SONNET_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_HAIKU_MODEL=%[3]s
+# With its search for tools on, the tools change in mid-conversation, which costs a new stream.
+export ENABLE_TOOL_SEARCH=false
 export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 `, url, keyVariable, model)
 		},

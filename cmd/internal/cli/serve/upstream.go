@@ -170,6 +170,8 @@ func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *a
 	}
 	o.URL, o.RootCAs, policy.Roots = to, roots, roots
 	o.Token = credential.NewSource(secrets, o.Profile, tokenServer(o.Profile, to), policy).Token
+	// The service says which of its hosts runs the agent; other servers do it themselves.
+	o.Hosts = o.Profile.For(to.Hostname())
 	u.name = to.Redacted()
 	return nil
 }

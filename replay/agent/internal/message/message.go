@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	pb "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -175,14 +174,4 @@ func (m Message) Case(oneof string) (name string, member Message) {
 		return "", Message{}
 	}
 	return string(fd.Name()), Message{m.Message.Get(fd).Message()}
-}
-
-// Unknown returns the number of the first field of m that the definitions lack; 0 for
-// none.
-func (m Message) Unknown() int {
-	number, _, n := protowire.ConsumeTag(m.GetUnknown())
-	if n < 0 {
-		return 0
-	}
-	return int(number)
 }
