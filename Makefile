@@ -22,7 +22,7 @@ NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/test
 	replay/probe/testdata/node*/package.json))
 
 # The tests of make long-tests.
-LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders)$$
+LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestServedClientsLong)$$
 
 .PHONY: build demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
 
@@ -79,8 +79,10 @@ fuzz:
 # The Node clients of the tests and the demo, from their lock files.
 node-deps: $(NODE_DIRS:%=%node_modules/.installed)
 
-# What tests run beside them: further JavaScript runtimes (Linux on x86-64, 800 MB) and DuckDB.
-test-deps: node-deps mitm/launch/testdata/runtimes/node_modules/.installed captures/parquet/testdata/duckdb/node_modules/.installed
+# What tests run beside them: further JavaScript runtimes (Linux on x86-64, 800 MB), DuckDB, and
+# the clients of unwire serve: SDKs (130 MB) and coding agents (Linux on x86-64, 950 MB).
+test-deps: node-deps mitm/launch/testdata/runtimes/node_modules/.installed captures/parquet/testdata/duckdb/node_modules/.installed \
+	replay/gateway/testdata/sdk/node_modules/.installed cmd/unwire/testdata/serve/node_modules/.installed
 
 node-deps-if-possible:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \

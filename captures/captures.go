@@ -21,6 +21,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,6 +59,19 @@ func (h Headers) Get(name string) string {
 		}
 	}
 	return ""
+}
+
+// SortedHeaders lists the fields of an http.Header or http.Trailer by name, in lower case,
+// since net/http does not keep their order and spelling.
+func SortedHeaders(h map[string][]string) Headers {
+	var out Headers
+	for name, values := range h {
+		for _, v := range values {
+			out = append(out, Header{Name: strings.ToLower(name), Value: v})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // An Outcome says how an exchange ended.
@@ -270,4 +284,8 @@ type RelationKind string
 const (
 	// HandshakeOf is what a WebSocket is to the HTTP exchange that opened it.
 	HandshakeOf RelationKind = "handshake"
+
+	// FrontEndOf is what a request to a served endpoint is to the upstream's stream that
+	// answered it.
+	FrontEndOf RelationKind = "front end of"
 )

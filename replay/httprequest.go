@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -53,19 +52,6 @@ func newRequest(method string, u *url.URL, headers, trailers captures.Headers, b
 		}
 	}
 	return r
-}
-
-// fields lists a header section, in the order of its names: net/http does not
-// keep the one on the wire.
-func fields(h http.Header) captures.Headers {
-	var out captures.Headers
-	for name, values := range h {
-		for _, v := range values {
-			out = append(out, captures.Header{Name: strings.ToLower(name), Value: v})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b captures.Header) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }
 
 // connection says what is known of the connection that answered.

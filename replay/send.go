@@ -158,8 +158,8 @@ func cause(ctx context.Context, err error) error {
 // readAnswer reads an answer; last says that no other call brings more of it.
 func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
-		rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), s.server)
-		s.dialogue.AddHeaders(fields(resp.Header))
+		rec.response(resp.StatusCode, version(resp), captures.SortedHeaders(resp.Header), s.p.o.connection(resp), s.server)
+		s.dialogue.AddHeaders(captures.SortedHeaders(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
@@ -189,7 +189,7 @@ func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Respon
 			break
 		}
 	}
-	rec.end(fields(resp.Trailer), s.outcome(), reason(s.fail))
+	rec.end(captures.SortedHeaders(resp.Trailer), s.outcome(), reason(s.fail))
 	return last
 }
 

@@ -113,7 +113,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 		rec.end(nil, captures.Reset, err.Error())
 		return fmt.Errorf("%s: %w", what, errors.Join(err, s.noteAnswer(ctx, a, rec, entry)))
 	}
-	rec.end(fields(resp.Trailer), captures.Complete, "")
+	rec.end(captures.SortedHeaders(resp.Trailer), captures.Complete, "")
 	if err := s.noteAnswer(ctx, a, rec, entry); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		rec.end(nil, captures.Failed, explain(&at, err, s.p.timing.Timeout).Error())
 		return nil, nil, 0, errors.Join(err, s.noteAnswer(ctx, a, rec, entry))
 	}
-	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)
+	rec.response(resp.StatusCode, version(resp), captures.SortedHeaders(resp.Header), s.p.o.connection(resp), server)
 	return rec, resp, entry, nil
 }
 

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,6 +20,11 @@ import (
 var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "unwire" {
+		// Tests may be run with SIGHUP ignored, as nohup does, which the programs that they
+		// start would inherit. A signal that is caught has its default again in a child.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(m, map[string]func(){
 		"unwire": func() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 

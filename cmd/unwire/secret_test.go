@@ -7,7 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -39,6 +41,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	standin := s.start("standin", "--json")
 	s.ok(0, "capture", "-o", "a.uwc", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
 	s.ok(0, "capture", "-o", "b.uwc", "--json", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
+	s.served(standin.URL, standin.CA)
 	s.ok(0, "ls", "a.uwc")
 	s.ok(0, "ls", "--json", "a.uwc")
 	s.ok(0, "note", "a.uwc", "1", "the first call")
@@ -398,7 +401,7 @@ func (s *secretRun) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.bin, args...)
 	cmd.Dir = s.work
 	cmd.Env = append(os.Environ(), "UNWIRE_CONFIG="+filepath.Join(s.work, "config"), "TMPDIR="+s.work,
-		"UNWIRE_TOKEN="+secret, "UNWIRE_API_KEY="+secret, "XDG_CONFIG_HOME="+s.config, "UNWIRE_MACHINE_ID="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "NO_COLOR=1")
+		"UNWIRE_TOKEN="+secret, "UNWIRE_API_KEY="+secret, "XDG_CONFIG_HOME="+s.config, "UNWIRE_MACHINE_ID="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "UNWIRE_SERVE_KEY="+secret, "NO_COLOR=1")
 	return cmd
 }
 
@@ -440,6 +443,44 @@ func (s *secretRun) start(args ...string) (event struct{ URL, CA string }) {
 func (s *secretRun) write(name string, data []byte) {
 	if err := os.WriteFile(filepath.Join(s.work, name), data, 0o600); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// served sends requests to serve, whose key and whose upstream's token are the secret, and
+// reads what it has recorded.
+func (s *secretRun) served(upstream, ca string) {
+	s.t.Helper()
+	server := s.start("serve", "--json", "--listen", "127.0.0.1:0", "--to", upstream, "--upstream-ca", ca, "-o", "served.uwc")
+	for path, body := range map[string]string{
+		"/v1/models":           "",
+		"/metrics":             "",
+		"/v1/chat/completions": `{"model":"composer-1","messages":[{"role":"user","content":"Hello"}]}`,
+		"/v1/responses":        `{"model":"composer-1","input":"fault:login","stream":true}`,
+		"/v1/messages":         `{"model":"nothing","max_tokens":1,"messages":[{"role":"user","content":"Hello"}]}`,
+	} {
+		method := http.MethodPost
+		if body == "" {
+			method = http.MethodGet
+		}
+		req, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", secret)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode == http.StatusUnauthorized && path != "/v1/responses" {
+			s.t.Fatalf("%s: %d, %v: %s", path, resp.StatusCode, err, answer)
+		}
+		s.search("the answer of serve to "+path, answer)
+	}
+	s.ok(0, "ls", "served.uwc")
+	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
+		s.ok(0, "show", "served.uwc", id)
 	}
 }
 

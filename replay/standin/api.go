@@ -36,8 +36,8 @@ type api struct {
 // relied lists the fields that the code sets or reads by name. They are checked
 // once, so that a renamed field is one clear error and not a panic in mid-call.
 const relied = `
-agent.v1.AgentClientMessage: run_request exec_client_message kv_client_message conversation_action exec_client_control_message client_heartbeat prewarm_request
-agent.v1.AgentServerMessage: interaction_update exec_server_message conversation_checkpoint_update kv_server_message exec_server_control_message
+agent.v1.AgentClientMessage: run_request exec_client_message kv_client_message conversation_action exec_client_control_message interaction_response client_heartbeat prewarm_request
+agent.v1.AgentServerMessage: interaction_update exec_server_message conversation_checkpoint_update kv_server_message exec_server_control_message interaction_query
 agent.v1.InteractionUpdate: text_delta tool_call_started tool_call_completed thinking_delta thinking_completed user_message_appended partial_tool_call token_delta heartbeat turn_ended
 agent.v1.TextDeltaUpdate: text
 agent.v1.ThinkingDeltaUpdate: text
@@ -51,7 +51,8 @@ agent.v1.ExecServerMessage: id exec_id
 agent.v1.ExecClientMessage: id exec_id shell_stream
 agent.v1.ExecServerControlMessage: abort
 agent.v1.ExecServerAbort: id
-agent.v1.ExecClientControlMessage: throw
+agent.v1.ExecClientControlMessage: throw stream_close heartbeat
+agent.v1.ExecClientHeartbeat: id
 agent.v1.ExecClientThrow: id error
 agent.v1.KvServerMessage: id get_blob_args set_blob_args
 agent.v1.GetBlobArgs: blob_id
@@ -59,10 +60,25 @@ agent.v1.SetBlobArgs: blob_id blob_data
 agent.v1.KvClientMessage: id get_blob_result set_blob_result
 agent.v1.GetBlobResult: blob_data
 agent.v1.SetBlobResult: error
-agent.v1.ConversationAction: user_message_action cancel_action
-agent.v1.UserMessageAction: user_message
-agent.v1.UserMessage: text message_id
-agent.v1.AgentRunRequest: conversation_state action model_details conversation_id
+agent.v1.ConversationAction: user_message_action resume_action cancel_action
+agent.v1.UserMessageAction: user_message request_context
+agent.v1.ResumeAction: request_context
+agent.v1.RequestContext: tools
+agent.v1.UserMessage: text message_id selected_context is_simulated_msg
+agent.v1.SelectedContext: selected_images
+agent.v1.AgentRunRequest: conversation_state action model_details conversation_id mcp_tools custom_system_prompt
+agent.v1.McpTools: mcp_tools
+agent.v1.McpToolDefinition: name tool_name provider_identifier input_schema
+agent.v1.McpArgs: name args tool_name provider_identifier
+agent.v1.McpResult: success error rejected tool_not_found
+agent.v1.McpSuccess: content is_error
+agent.v1.McpToolResultContentItem: text image
+agent.v1.McpTextContent: text
+agent.v1.McpImageContent: data mime_type
+agent.v1.RequestContextResult: success
+agent.v1.RequestContextSuccess: request_context
+agent.v1.InteractionQuery: id
+agent.v1.InteractionResponse: id
 agent.v1.ModelDetails: model_id
 agent.v1.ConversationStateStructure: turns root_prompt_messages_json
 aiserver.v1.BidiAppendRequest: data request_id append_seqno data_binary
@@ -150,4 +166,34 @@ func copyCommon(dst, src protoreflect.Message) {
 		}
 		return true
 	})
+}
+
+// member returns the name and the message of the one member of its oneof that a message
+// has; nothing if it has none.
+func member(m protoreflect.Message) (kind protoreflect.Name, inner protoreflect.Message) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if fd.Message() != nil && fd.ContainingOneof() != nil && !fd.HasOptionalKeyword() {
+			kind, inner = fd.Name(), v.Message()
+		}
+		return inner == nil
+	})
+	return kind, inner
+}
+
+// stringField is a message's field of that name, if it has one that is a string.
+func stringField(m protoreflect.Message, name protoreflect.Name) string {
+	fd := m.Descriptor().Fields().ByName(name)
+	if fd == nil || fd.Kind() != protoreflect.StringKind || fd.IsList() {
+		return ""
+	}
+	return m.Get(fd).String()
+}
+
+// bytesField is a message's field of that name, if it has one that is bytes.
+func bytesField(m protoreflect.Message, name protoreflect.Name) []byte {
+	fd := m.Descriptor().Fields().ByName(name)
+	if fd == nil || fd.Kind() != protoreflect.BytesKind || fd.IsList() {
+		return nil
+	}
+	return m.Get(fd).Bytes()
 }

@@ -43,7 +43,7 @@ type chat struct {
 func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, request protoreflect.Message, emit func(*dynamicpb.Message) error) error {
 	c := &chat{ctx: ctx, output: md.Output(), path: chatFields(md), emit: emit, vars: variables{text: map[string]string{}}}
 	place := c.read(request)
-	chosen := choose(s.script.Chats, c.vars.text["prompt"], place)
+	chosen := choose(s.script.Chats, c.vars.text["prompt"], place, false)
 	if chosen == nil {
 		return connect.NewError(connect.CodeNotFound, errors.New("the script has no chat for this prompt"))
 	}
@@ -109,13 +109,4 @@ func (c *chat) deltas(st *scriptStep) error {
 		}
 		return c.emit(root)
 	})
-}
-
-// stringField is a message's field of that name, if it has one that is a string.
-func stringField(m protoreflect.Message, name protoreflect.Name) string {
-	fd := m.Descriptor().Fields().ByName(name)
-	if fd == nil || fd.Kind() != protoreflect.StringKind || fd.IsList() {
-		return ""
-	}
-	return m.Get(fd).String()
 }

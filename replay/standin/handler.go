@@ -13,6 +13,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"unwire/replay/standin/codec"
+	"unwire/replay/standin/response"
+	"unwire/replay/standin/strictjson"
+	"unwire/replay/standin/walk"
 )
 
 // handler is the whole API on one mux: what the server plays, what the script
@@ -38,6 +43,7 @@ func (s *Server) handler() (http.Handler, error) {
 			return nil, err
 		}
 	}
+	mux.HandleFunc("GET /standin/stats", s.serveStats)
 	mux.HandleFunc("POST /auth/exchange_user_api_key", s.exchangeKey)
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -75,7 +81,7 @@ func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.Me
 		}
 		h = connect.NewUnaryHandler(procedure, play, o...)
 	}
-	mux.Handle(procedure, wrap(h, md.IsStreamingClient(), sse))
+	mux.Handle(procedure, response.Wrap(h, md.IsStreamingClient(), sse))
 	return nil
 }
 
@@ -83,13 +89,13 @@ func (s *Server) handlerOptions(md protoreflect.MethodDescriptor) []connect.Hand
 	o := []connect.HandlerOption{
 		connect.WithSchema(md),
 		connect.WithRequestInitializer(initialize),
-		connect.WithCodec(binaryCodec{}),
-		connect.WithCodec(jsonCodec{"json"}),
-		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+		connect.WithCodec(codec.Binary{}),
+		connect.WithCodec(codec.JSON{Form: "json"}),
+		connect.WithCodec(codec.JSON{Form: "json; charset=utf-8"}),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithInterceptors(gate{s}),
 	}
-	return append(o, s.script.Compression.options()...)
+	return append(o, s.script.Compression.Options()...)
 }
 
 // initialize gives a request its type: connect makes it empty.
@@ -110,7 +116,7 @@ func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fa
 		return func(ctx context.Context, stream *bidiStream) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			return s.runTurn(ctx, procedure, stream.RequestHeader(), fill(ctx, stream.Receive), stream.Send)
+			return s.runTurn(ctx, procedure, stream.RequestHeader(), s.fill(ctx, stream.Receive), stream.Send)
 		}
 	case chatFields(md) != nil:
 		return func(ctx context.Context, stream *bidiStream) error {
@@ -163,7 +169,7 @@ func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, a
 	return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
 		out := proto.Clone(m).(*message)
 		// The only thing an answer can need that the script does not know.
-		err := expandStrings(out, func(text string) (string, error) { return strings.ReplaceAll(text, "${url}", s.URL()), nil })
+		err := walk.Strings(out, func(text string) (string, error) { return strings.ReplaceAll(text, "${url}", s.URL()), nil })
 		return connect.NewResponse(out), err
 	}, nil
 }
@@ -188,8 +194,8 @@ func (s *Server) handleUndescribed(mux *http.ServeMux, procedure string, answer 
 		}
 		return connect.NewResponse(&emptypb.Empty{}), nil
 	}
-	o := append([]connect.HandlerOption{connect.WithInterceptors(gate{s}), connect.WithReadMaxBytes(maxMessageBytes)}, s.script.Compression.options()...)
-	mux.Handle(procedure, wrap(connect.NewUnaryHandler(procedure, play, o...), false, ""))
+	o := append([]connect.HandlerOption{connect.WithInterceptors(gate{s}), connect.WithReadMaxBytes(maxMessageBytes)}, s.script.Compression.Options()...)
+	mux.Handle(procedure, response.Wrap(connect.NewUnaryHandler(procedure, play, o...), false, ""))
 	return nil
 }
 
@@ -209,7 +215,7 @@ func (s *Server) fault(answer json.RawMessage) (*scriptFault, error) {
 	var f struct {
 		Fault scriptFault `json:"$error"`
 	}
-	if err := readStrict(answer, &f); err != nil {
+	if err := strictjson.Read(answer, &f); err != nil {
 		return nil, err
 	}
 	if err := f.Fault.bind(s.api); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -29,10 +30,12 @@ type inbox struct {
 	end     error // why there is no more; set before arrive is closed
 	pending []*dynamicpb.Message
 	bytes   int // of pending
+	// cancelled is set when a cancel_action has arrived, even if nobody has seen it yet.
+	cancelled atomic.Bool
 }
 
-// fill receives until receive fails or ctx ends.
-func fill(ctx context.Context, receive func() (*dynamicpb.Message, error)) *inbox {
+// fill receives until receive fails or ctx ends, and counts what it receives.
+func (s *Server) fill(ctx context.Context, receive func() (*dynamicpb.Message, error)) *inbox {
 	in := &inbox{arrive: make(chan *dynamicpb.Message)}
 	go func() {
 		defer close(in.arrive)
@@ -41,6 +44,9 @@ func fill(ctx context.Context, receive func() (*dynamicpb.Message, error)) *inbo
 			if err != nil {
 				in.end = err
 				return
+			}
+			if s.countReceived(m) {
+				in.cancelled.Store(true)
 			}
 			select {
 			case in.arrive <- m:
@@ -78,15 +84,69 @@ func (in *inbox) await(ctx context.Context, limit time.Duration, what string, ma
 			if match(kind, inner) {
 				return inner, nil
 			}
+			// A client that works on a long call says so.
+			if kind == "exec_client_control_message" && has(inner, "heartbeat") {
+				timer.Reset(limit)
+			}
 			if err := in.keep(kind, m); err != nil {
 				return nil, err
 			}
 		case <-timer.C:
 			return nil, connect.NewError(connect.CodeDeadlineExceeded, fmt.Errorf("no answer to %s within %v", what, limit))
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, in.gone(ctx)
 		}
 	}
+}
+
+// sleep waits, and takes in what arrives meanwhile.
+func (in *inbox) sleep(ctx context.Context, ms int) error {
+	if err := in.poll(); err != nil || ms == 0 {
+		return errors.Join(err, ctx.Err())
+	}
+	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer timer.Stop()
+	arrive := in.arrive
+	for {
+		select {
+		case m, ok := <-arrive:
+			switch {
+			case ok:
+				if err := in.keepMember(m); err != nil {
+					return err
+				}
+			case errors.Is(in.end, io.EOF):
+				arrive = nil
+			default:
+				return in.end
+			}
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return in.gone(ctx)
+		}
+	}
+}
+
+// failed reports whether err is that the client's side broke off.
+func (in *inbox) failed(err error) bool {
+	if err == nil || in.cancelled.Load() {
+		return false
+	}
+	select {
+	case _, open := <-in.arrive:
+		return !open && !errors.Is(in.end, io.EOF) && errors.Is(err, in.end)
+	default:
+		return false
+	}
+}
+
+// gone is why a call whose context has ended is over.
+func (in *inbox) gone(ctx context.Context) error {
+	if in.cancelled.Load() {
+		return errCancelled
+	}
+	return ctx.Err()
 }
 
 // poll takes in what has arrived, without waiting.
@@ -100,8 +160,7 @@ func (in *inbox) poll() error {
 				}
 				return in.end
 			}
-			kind, _ := member(m)
-			if err := in.keep(kind, m); err != nil {
+			if err := in.keepMember(m); err != nil {
 				return err
 			}
 		default:
@@ -117,6 +176,11 @@ func (in *inbox) ended(what string) error {
 	return in.end
 }
 
+func (in *inbox) keepMember(m *dynamicpb.Message) error {
+	kind, _ := member(m)
+	return in.keep(kind, m)
+}
+
 // keep stores what nobody waits for yet; what never answers anything is dropped.
 func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 	switch kind {
@@ -127,6 +191,10 @@ func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 			return errCancelled
 		}
 		return nil
+	case "exec_client_control_message":
+		if !has(m, "exec_client_control_message", "throw") {
+			return nil
+		}
 	}
 	in.bytes += proto.Size(m)
 	if len(in.pending) == maxPending || in.bytes > maxPendingBytes {
@@ -134,16 +202,4 @@ func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 	}
 	in.pending = append(in.pending, m)
 	return nil
-}
-
-// member returns the name and the message of the one member that a client or
-// server message has.
-func member(m protoreflect.Message) (kind protoreflect.Name, inner protoreflect.Message) {
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if fd.Message() != nil && !fd.IsList() && !fd.IsMap() {
-			kind, inner = fd.Name(), v.Message()
-		}
-		return false
-	})
-	return kind, inner
 }

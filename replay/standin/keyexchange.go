@@ -8,15 +8,17 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/ids"
 )
 
 // exchangeKey answers the call that turns an API key into tokens. It is plain
 // JSON over HTTP; whoever has a key gets the token that this server takes.
 func (s *Server) exchangeKey(w http.ResponseWriter, r *http.Request) {
 	token := s.o.Token
-	d := newIDs(s.o.Seed, r.URL.Path, "", nil)
+	d := ids.New(s.o.Seed, r.URL.Path, "", nil)
 	if token == "" {
-		token = "standin-" + d.uuid()
+		token = "standin-" + d.UUID()
 	}
 	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxMessageBytes)); err != nil {
 		http.Error(w, `{"error":"the body is too large"}`, http.StatusRequestEntityTooLarge)
@@ -30,7 +32,7 @@ func (s *Server) exchangeKey(w http.ResponseWriter, r *http.Request) {
 	}
 	// A failed write is the client's going away; there is nobody left to tell.
 	_ = json.NewEncoder(w).Encode(map[string]string{
-		"accessToken": token, "refreshToken": "standin-refresh-" + d.uuid(), "authId": "standin|" + d.uuid(),
+		"accessToken": token, "refreshToken": "standin-refresh-" + d.UUID(), "authId": "standin|" + d.UUID(),
 	})
 }
 

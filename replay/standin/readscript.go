@@ -11,6 +11,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/codec"
+	"unwire/replay/standin/strictjson"
 )
 
 //go:embed default.json
@@ -31,7 +34,7 @@ const (
 // resolves every name in it against the API.
 func readScript(a *api, data []byte) (*script, error) {
 	base := &script{}
-	if err := readStrict(defaultScript, base); err != nil {
+	if err := strictjson.Read(defaultScript, base); err != nil {
 		return nil, fmt.Errorf("default: %w", err)
 	}
 	s := base
@@ -40,7 +43,7 @@ func readScript(a *api, data []byte) (*script, error) {
 			return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxScriptBytes)
 		}
 		s = &script{}
-		if err := readStrict(data, s); err != nil {
+		if err := strictjson.Read(data, s); err != nil {
 			return nil, err
 		}
 		if s.V != 1 {
@@ -58,11 +61,20 @@ func (s *script) inherit(base *script) {
 	if s.SSE == "" {
 		s.SSE = base.SSE
 	}
+	if s.BootstrapMS == 0 {
+		s.BootstrapMS = base.BootstrapMS
+	}
 	if s.AnswerTimeoutMS == 0 {
 		s.AnswerTimeoutMS = base.AnswerTimeoutMS
 	}
 	if s.Gate == nil {
 		s.Gate = base.Gate
+	}
+	if s.SecondRun == "" {
+		s.SecondRun = base.SecondRun
+	}
+	if s.AnnouncedTwice == "" {
+		s.AnnouncedTwice = base.AnnouncedTwice
 	}
 	if s.Appends == nil {
 		s.Appends = base.Appends
@@ -106,7 +118,7 @@ func (s *script) bind(a *api) error {
 
 func (s *script) bindOptions(a *api) error {
 	for i, name := range s.Compression.Names {
-		if _, ok := compressions[name]; !ok {
+		if !codec.Known(name) {
 			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
 		}
 	}
@@ -119,15 +131,26 @@ func (s *script) bindOptions(a *api) error {
 	if s.Appends.Window < 1 || s.Appends.Window > 10_000 {
 		return fmt.Errorf("appends.window: %d is not in 1 to 10000", s.Appends.Window)
 	}
-	if err := times("answer_timeout_ms", s.AnswerTimeoutMS, "appends.hold_ms", s.Appends.HoldMS); err != nil {
+	if err := times("answer_timeout_ms", s.AnswerTimeoutMS, "bootstrap_ms", s.BootstrapMS, "appends.hold_ms", s.Appends.HoldMS); err != nil {
 		return err
+	}
+	if s.SecondRun != "refuse" && s.SecondRun != "allow" {
+		return fmt.Errorf("second_run: %q is not known (known: refuse, allow)", s.SecondRun)
+	}
+	if s.AnnouncedTwice != "hang" && s.AnnouncedTwice != "allow" {
+		return fmt.Errorf("announced_twice: %q is not known (known: hang, allow)", s.AnnouncedTwice)
+	}
+	if s.Stale != nil {
+		if err := s.Stale.bind(a); err != nil {
+			return fmt.Errorf("stale.%w", err)
+		}
 	}
 	if s.Gate != nil {
 		if versionNumbers(s.Gate.MinVersion) == nil {
 			return fmt.Errorf("gate.min_version: %q has no numbers to compare", s.Gate.MinVersion)
 		}
 		if err := s.Gate.Error.bind(a); err != nil {
-			return at("gate.error", "%w", err)
+			return fmt.Errorf("gate.error: %w", err)
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/walk"
 )
 
 func TestScriptErrorsNameTheirPlace(t *testing.T) {
@@ -22,7 +24,7 @@ func TestScriptErrorsNameTheirPlace(t *testing.T) {
 		{`{}`, "v: version 0 is not known"},
 		{`{"v":2}`, "v: version 2 is not known"},
 		{`{"v":"1"}`, `v: want a whole number, got "1"`},
-		{`{"v":1,"turn":[]}`, `unknown member "turn" (known: answer_timeout_ms, answers, appends,`},
+		{`{"v":1,"turn":[]}`, `unknown member "turn" (known: announced_twice, answer_timeout_ms, answers,`},
 		{`{"v":1,"turns":{}}`, "turns: want a list, got {}"},
 		{`{"v":1,"turns":null}`, "turns: null is not a value here"},
 		{`{"v":1,"sse":"xml"}`, `sse: "xml" is not known`},
@@ -119,8 +121,11 @@ func TestDocumentedExampleIsRead(t *testing.T) {
 	if len(s.script.Turns) != 1 || len(s.script.Turns[0].Steps) < 10 {
 		t.Errorf("%d turns", len(s.script.Turns))
 	}
-	got, err := run(t, s, &player{prompt: "backoff"})
-	if err != nil || answerOf(got) != "It has 3 lines." {
+	got, err := run(t, s, &player{prompt: "backoff", request: weatherTool("mcpTools"), tools: map[string]string{
+		"get_weather":  `{"success":{"content":[{"text":{"text":"sunny"}}]}}`,
+		"exec_command": `{"success":{"content":[{"text":{"text":"Monday"}}]}}`,
+	}})
+	if err != nil || answerOf(got) != "It has 3 lines; sunny; no images." {
 		t.Errorf("its turn: %q, %v", answerOf(got), err)
 	}
 }
@@ -175,7 +180,7 @@ func FuzzScript(f *testing.F) {
 					}
 				}
 				if st.KVSet != nil && st.KVSet.JSON != nil {
-					if _, err := walkJSON(st.KVSet.JSON, vars.expandText); err != nil {
+					if _, err := walk.JSON(st.KVSet.JSON, vars.expandText); err != nil {
 						t.Errorf("kv_set: %v", err)
 					}
 				}

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/walk"
 )
 
 // A binder resolves the names of one turn.
@@ -23,19 +25,27 @@ type binder struct {
 
 func turnScope() *scope {
 	return &scope{
-		names:   map[string]bool{"prompt": true, "model": true, "conversation_id": true, "answer": true},
+		names: map[string]bool{
+			"prompt": true, "model": true, "conversation_id": true, "answer": true,
+			"system": true, "tools": true, "history": true, "images": true,
+		},
 		results: map[string]protoreflect.MessageDescriptor{},
 	}
 }
 
 func (b *binder) turn(path string, t *scriptTurn) error {
 	if len(t.Steps) > maxSteps {
-		return at(path, "%d steps, more than %d", len(t.Steps), maxSteps)
+		return fmt.Errorf("%s: %d steps, more than %d", path, len(t.Steps), maxSteps)
+	}
+	if t.BootstrapMS != nil {
+		if err := times("bootstrap_ms", *t.BootstrapMS); err != nil {
+			return fmt.Errorf("%s.%w", path, err)
+		}
 	}
 	b.blobs = map[string]bool{}
 	for i := range t.Steps {
 		if err := b.step(&t.Steps[i]); err != nil {
-			return at(fmt.Sprintf("%s.steps[%d]", path, i), "%w", err)
+			return fmt.Errorf("%s.steps[%d]: %w", path, i, err)
 		}
 	}
 	return nil
@@ -83,12 +93,10 @@ func (b *binder) action(name string, s *scriptStep) (err error) {
 		return b.kvSet(s.KVSet)
 	case "kv_get":
 		return b.kvGet(s.KVGet)
-	case "heartbeat":
-		if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
-			err = fmt.Errorf("%d is not in 1 to %d", n, maxHeartbeats)
-		}
-	case "wait":
-		return b.wait(s.Wait)
+	case "heartbeat", "wait", "hang":
+		return b.pause(s)
+	case "query":
+		return b.query(s.Query)
 	case "checkpoint":
 		s.message, err = b.template(b.api.state, s.Checkpoint)
 	case "send":
@@ -116,8 +124,28 @@ func (b *binder) kvGet(g *scriptKVGet) error {
 	if err := times(".timeout_ms", g.TimeoutMS); err != nil {
 		return err
 	}
+	if g.Unknown {
+		if g.Blob != "" {
+			return fmt.Errorf(": want either blob or unknown")
+		}
+		return nil
+	}
 	if !b.blobs[g.Blob] {
 		return fmt.Errorf(".blob: no earlier kv_set is called %q", g.Blob)
+	}
+	return nil
+}
+
+// pause checks a step that sends heartbeats.
+func (b *binder) pause(s *scriptStep) error {
+	switch {
+	case s.Hang != nil:
+		return times(".heartbeat_every_ms", s.Hang.HeartbeatEveryMS, ".ms", s.Hang.MS)
+	case s.Wait != nil:
+		return b.wait(s.Wait)
+	}
+	if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
+		return fmt.Errorf(": %d is not in 1 to %d", n, maxHeartbeats)
 	}
 	return nil
 }
@@ -133,16 +161,19 @@ func (b *binder) wait(w *scriptWait) error {
 }
 
 func (b *binder) tool(t *scriptTool) (err error) {
-	if err := times(".timeout_ms", t.TimeoutMS); err != nil {
+	if err := times(".timeout_ms", t.TimeoutMS, ".abort_ms", t.AbortMS); err != nil {
 		return err
+	}
+	if t.Name != "mcp" && (t.Any != nil || t.Unannounced || t.InvalidArgs) {
+		return fmt.Errorf(".any, unannounced, invalid_args: only with the name mcp")
 	}
 	if t.ArgsSplit < 0 {
 		return fmt.Errorf(".args_split: %d is below 0", t.ArgsSplit)
 	}
 	out := b.api.server.Fields().ByName("exec_server_message").Message().Fields()
 	in := b.api.client.Fields().ByName("exec_client_message").Message().Fields()
-	t.argsField = out.ByName(protoreflect.Name(t.Name + "_args"))
-	t.resultField = in.ByName(protoreflect.Name(t.Name + "_result"))
+	t.argsField = firstField(out, t.Name+"_args", t.Name+"_request")
+	t.resultField = firstField(in, t.Name+"_result", t.Name+"_response")
 	t.streams = t.Name == "shell_stream"
 	if t.streams {
 		t.resultField = in.ByName("shell_stream")
@@ -157,19 +188,97 @@ func (b *binder) tool(t *scriptTool) (err error) {
 	if t.args, err = b.template(t.argsField.Message(), t.Args); err != nil {
 		return fmt.Errorf(".args: %w", err)
 	}
+	if t.Name == "mcp" {
+		if err := b.candidates(t); err != nil {
+			return err
+		}
+	}
 	result := t.resultField.Message()
 	if t.Require != "" {
 		if fd := result.Fields().ByName(protoreflect.Name(t.Require)); fd == nil || fd.Message() == nil {
 			return fmt.Errorf(".require: %s has no result %q", result.FullName(), t.Require)
 		}
 	}
-	if t.As != "" {
-		if !variableName.MatchString(t.As) {
-			return fmt.Errorf(".as: %q is not a name", t.As)
+	return b.name(t.As, result)
+}
+
+// name makes an answer known to later templates; "" names nothing.
+func (b *binder) name(as string, answer protoreflect.MessageDescriptor) error {
+	if as == "" {
+		return nil
+	}
+	if !variableName.MatchString(as) {
+		return fmt.Errorf(".as: %q is not a name", as)
+	}
+	b.scope.results[as] = answer
+	return nil
+}
+
+// firstField returns the first of the fields that exists, nil if none does.
+func firstField(fields protoreflect.FieldDescriptors, names ...string) protoreflect.FieldDescriptor {
+	for _, name := range names {
+		if fd := fields.ByName(protoreflect.Name(name)); fd != nil && fd.Message() != nil {
+			return fd
 		}
-		b.scope.results[t.As] = result
 	}
 	return nil
+}
+
+// candidates reads the tools of which one is called: those of any, or the one of args.
+func (b *binder) candidates(t *scriptTool) error {
+	if t.Any == nil {
+		if get(t.args, "name").String() == "" {
+			return fmt.Errorf(".args: want the name of a tool, and its args")
+		}
+		t.candidates = []*dynamicpb.Message{t.args}
+		return nil
+	}
+	if t.Args != nil || len(t.Any) == 0 {
+		return fmt.Errorf(".any: want a list of tools, and no args beside it")
+	}
+	for i, c := range t.Any {
+		if c.Name == "" {
+			return fmt.Errorf(".any[%d].name: want the name of a tool", i)
+		}
+		args := map[string]any{"name": c.Name}
+		if c.Args != nil {
+			args["args"] = c.Args
+		}
+		data, err := json.Marshal(args)
+		if err != nil {
+			return fmt.Errorf(".any[%d].args: %w", i, err)
+		}
+		m, err := b.template(t.argsField.Message(), data)
+		if err != nil {
+			return fmt.Errorf(".any[%d].args: %w", i, err)
+		}
+		t.candidates = append(t.candidates, m)
+	}
+	return nil
+}
+
+// query resolves an interaction query. Its response is the member with the same number.
+func (b *binder) query(q *scriptQuery) (err error) {
+	if err := times(".timeout_ms", q.TimeoutMS); err != nil {
+		return err
+	}
+	out := b.api.server.Fields().ByName("interaction_query").Message().Fields()
+	in := b.api.client.Fields().ByName("interaction_response").Message().Fields()
+	for _, name := range []string{"_request_query", "_interaction_query", "_query", "_args", ""} {
+		if fd := firstField(out, q.Name+name); fd != nil && q.queryField == nil {
+			q.queryField = fd
+		}
+	}
+	if q.queryField != nil {
+		q.responseField = in.ByNumber(q.queryField.Number())
+	}
+	if q.responseField == nil || q.responseField.Message() == nil {
+		return fmt.Errorf(".name: InteractionQuery has no %q that InteractionResponse answers", q.Name)
+	}
+	if q.args, err = b.template(q.queryField.Message(), q.Args); err != nil {
+		return fmt.Errorf(".args: %w", err)
+	}
+	return b.name(q.As, q.responseField.Message())
 }
 
 // maxParallelCalls bounds the calls of one tools step.
@@ -199,7 +308,7 @@ func (b *binder) kvSet(k *scriptKVSet) (err error) {
 	if k.Data != nil {
 		k.text, err = b.scope.parse(*k.Data)
 	} else {
-		_, err = walkJSON(k.JSON, b.check)
+		_, err = walk.JSON(k.JSON, b.check)
 	}
 	if err != nil {
 		return fmt.Errorf(": %w", err)
@@ -219,7 +328,7 @@ func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessag
 	if err := readMessage(data, m); err != nil {
 		return nil, err
 	}
-	return m, expandStrings(m, b.check)
+	return m, walk.Strings(m, b.check)
 }
 
 // check is an expansion that only looks whether the placeholders are known.

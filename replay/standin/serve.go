@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"unwire/replay/standin/certificate"
 )
 
 // New makes a server; it listens to nothing yet.
@@ -26,7 +28,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("standin: script: %w", err)
 	}
-	ca, leaf, err := makeCertificate(o.Hosts)
+	ca, leaf, err := certificate.Make(o.Hosts)
 	if err != nil {
 		return nil, fmt.Errorf("standin: certificate: %w", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/codec"
 )
 
 const (
@@ -77,7 +79,7 @@ func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], str
 		out := dynamicpb.NewMessage(md)
 		set(out, "seqno", seqno)
 		if m != nil {
-			data, err := binaryCodec{}.Marshal(m)
+			data, err := codec.Binary{}.Marshal(m)
 			if err != nil {
 				return err
 			}
@@ -116,7 +118,7 @@ func (s *Server) runSession(ctx context.Context, procedure, id string, header ht
 	defer s.sessions.drop(id)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	in := fill(ctx, func() (*dynamicpb.Message, error) { return ses.receive(ctx) })
+	in := s.fill(ctx, func() (*dynamicpb.Message, error) { return ses.receive(ctx) })
 	header = header.Clone()
 	header.Set("x-request-id", id)
 	return s.runTurn(ctx, procedure, header, in, emit)
@@ -192,7 +194,7 @@ func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
 	}
 	m := dynamicpb.NewMessage(s.api.client)
 	if err := proto.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("data: unmarshal into %s: %w", goType(m), err)
+		return nil, fmt.Errorf("data: unmarshal into %s: %w", codec.GoType(m), err)
 	}
 	return m, nil
 }

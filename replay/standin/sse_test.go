@@ -85,9 +85,15 @@ func enveloped(t testing.TB, m *message) string {
 // body into envelopes.
 func runOverSSE(t *testing.T, s *Server, http2 bool, contentType string, unwrap func(io.Reader) io.Reader) []*message {
 	t.Helper()
+	return playOverSSE(t, s, &player{prompt: "What does Backoff do?"}, "r-"+contentType, http2, contentType, unwrap)
+}
+
+// playOverSSE is runOverSSE for any player and request id.
+func playOverSSE(t *testing.T, s *Server, p *player, requestID string, http2 bool, contentType string, unwrap func(io.Reader) io.Reader) []*message {
+	t.Helper()
 	hc := httpClient(t, s, http2)
-	p := &player{t: t, api: s.api, blobs: map[string][]byte{}, prompt: "What does Backoff do?"}
-	a := newAppender(t, s, hc, "r-"+contentType)
+	p.t, p.api, p.blobs = t, s.api, map[string][]byte{}
+	a := newAppender(t, s, hc, requestID)
 	id := dynamicpb.NewMessage(s.api.Message("aiserver.v1.BidiRequestId"))
 	set(id, "request_id", a.id)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -132,8 +138,8 @@ func runOverSSE(t *testing.T, s *Server, http2 bool, contentType string, unwrap 
 			t.Fatal(err)
 		}
 		got = append(got, m)
-		a.binary = !a.binary
 		a.wg.Wait()
+		a.binary = !a.binary
 		a.all(p.answers(m))
 	}
 }

@@ -25,6 +25,8 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+
+	"unwire/replay/standin/ledger"
 )
 
 // Options say how a server behaves. The zero value is a server of the default
@@ -62,6 +64,8 @@ type Server struct {
 
 	sessions sessions
 	polls    polls
+	ledger   ledger.Ledger
+	blobs    blobs
 
 	mu  sync.Mutex
 	url string

@@ -17,6 +17,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -117,6 +118,12 @@ type player struct {
 	prompt string
 	mute   bool // never answers
 	wrong  bool // answers with errors
+	// request is merged into the run request; JSON.
+	request string
+	// tools answer calls of the client's own tools, by name, with McpResult in JSON.
+	tools map[string]string
+	// kept are blobs that the client has from the start.
+	kept [][]byte
 }
 
 func (p *player) first() *message {
@@ -124,8 +131,12 @@ func (p *player) first() *message {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return build(p.t, p.api.client, `{"runRequest":{"action":{"userMessageAction":{"userMessage":{"text":`+string(text)+`,"messageId":"m-1"}}},
+	first := build(p.t, p.api.client, `{"runRequest":{"action":{"userMessageAction":{"userMessage":{"text":`+string(text)+`,"messageId":"m-1"}}},
 		"modelDetails":{"modelId":"composer-1"},"conversationId":"c-1"}}`)
+	if p.request != "" {
+		proto.Merge(first, build(p.t, p.api.client, `{"runRequest":`+p.request+`}`))
+	}
+	return first
 }
 
 // answers returns what the client says to a server message.
@@ -158,12 +169,32 @@ func (p *player) answers(m *message) (list []*message) {
 				_ = i
 			}
 			within(out, "shell_stream", "exit")
+		case has(inner, "mcp_args"):
+			name := get(inner, "mcp_args", "tool_name").String()
+			answer, known := p.tools[name]
+			if !known {
+				answer = `{"toolNotFound":{"name":"` + name + `"}}`
+			}
+			result := out.Descriptor().Fields().ByName("mcp_result")
+			out.Set(result, protoreflect.ValueOfMessage(build(p.t, result.Message(), answer)))
+		case has(inner, "shell_args"):
+			return nil // it takes its time
+		case has(inner, "request_context_args"):
+			result := out.Descriptor().Fields().ByName("request_context_result")
+			out.Set(result, protoreflect.ValueOfMessage(build(p.t, result.Message(), p.tools["request_context"])))
 		default:
 			p.t.Errorf("no rule to answer %v", inner)
 		}
 		closed := dynamicpb.NewMessage(p.api.client)
 		set(within(closed, "exec_client_control_message", "stream_close"), "id", id)
 		return append(list, root, closed)
+	case "interaction_query":
+		out := within(root, "interaction_response")
+		set(out, "id", uint32(get(inner, "id").Uint()))
+		query, _ := member(inner)
+		number := inner.Descriptor().Fields().ByName(query).Number()
+		out.Mutable(out.Descriptor().Fields().ByNumber(number))
+		return []*message{root}
 	case "kv_server_message":
 		out := within(root, "kv_client_message")
 		set(out, "id", uint32(get(inner, "id").Uint()))
@@ -175,7 +206,11 @@ func (p *player) answers(m *message) (list []*message) {
 			p.blobs[string(id)] = bytes.Clone(data)
 			within(out, "set_blob_result")
 		} else {
-			data := p.blobs[string(get(inner, "get_blob_args", "blob_id").Bytes())]
+			data, known := p.blobs[string(get(inner, "get_blob_args", "blob_id").Bytes())]
+			if !known && !p.wrong {
+				within(out, "get_blob_result")
+				return []*message{root}
+			}
 			if p.wrong {
 				data = []byte("something else")
 			}
@@ -195,6 +230,10 @@ func run(t testing.TB, s *Server, p *player) ([]*message, error) {
 func runWith(t testing.TB, s *Server, hc *http.Client, p *player, o ...connect.ClientOption) (got []*message, err error) {
 	t.Helper()
 	p.t, p.api, p.blobs = t, s.api, map[string][]byte{}
+	for _, data := range p.kept {
+		id := sha256.Sum256(data)
+		p.blobs[string(id[:])] = data
+	}
 	c, _ := rpc(t, s, hc, procedureRun, o...)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

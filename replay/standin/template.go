@@ -1,15 +1,16 @@
 package standin
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/strictjson"
+	"unwire/replay/standin/walk"
 )
 
 // A template is text with ${placeholders}.
@@ -21,6 +22,7 @@ type part struct {
 	literal string
 	name    string
 	path    []protoreflect.Name
+	summary string // a key of summaries, instead of path
 }
 
 // scope is what placeholders can name at one step of a turn: variables, and
@@ -43,7 +45,7 @@ func (sc *scope) parse(text string) (template, error) {
 		}
 		inside, after, ok := strings.Cut(rest, "}")
 		if !ok {
-			return nil, fmt.Errorf("${%s: no closing brace", glimpse([]byte(rest)))
+			return nil, fmt.Errorf("${%s: no closing brace", strictjson.Glimpse([]byte(rest)))
 		}
 		p, err := sc.placeholder(inside)
 		if err != nil {
@@ -70,6 +72,10 @@ func (sc *scope) placeholder(inside string) (part, error) {
 	if !ok {
 		return p, fmt.Errorf("no earlier tool call is called %q", name)
 	}
+	if summaries[path] != nil && md.Fields().ByName(protoreflect.Name(path)) == nil {
+		p.summary = path
+		return p, nil
+	}
 	for segment := range strings.SplitSeq(path, ".") {
 		if md == nil {
 			return p, fmt.Errorf("%q is inside something that is no message", segment)
@@ -94,6 +100,9 @@ func (sc *scope) placeholder(inside string) (part, error) {
 type variables struct {
 	text    map[string]string
 	results map[string]protoreflect.Message
+	// outputs are the texts of answers that the answer itself does not hold: what a
+	// shell wrote before it ended, and results that come from a transcript.
+	outputs map[string]string
 }
 
 func (v *variables) expand(t template) string {
@@ -102,6 +111,8 @@ func (v *variables) expand(t template) string {
 		switch {
 		case p.name == "":
 			b.WriteString(p.literal)
+		case p.summary != "":
+			b.WriteString(v.summarise(p))
 		case p.path == nil:
 			b.WriteString(v.text[p.name])
 		default:
@@ -109,6 +120,16 @@ func (v *variables) expand(t template) string {
 		}
 	}
 	return b.String()
+}
+
+func (v *variables) summarise(p part) string {
+	if output, known := v.outputs[p.name]; known && p.summary == "text" {
+		return output
+	}
+	if m := v.results[p.name]; m != nil {
+		return summaries[p.summary](m)
+	}
+	return ""
 }
 
 // expandText expands a text that a binder has found good.
@@ -128,7 +149,7 @@ func (v *variables) expandText(text string) (string, error) {
 // the placeholders in its strings replaced.
 func (v *variables) expandMessage(m *dynamicpb.Message) *dynamicpb.Message {
 	m = proto.Clone(m).(*dynamicpb.Message)
-	if err := expandStrings(m, v.expandText); err != nil {
+	if err := walk.Strings(m, v.expandText); err != nil {
 		panic("standin: a placeholder that was read once cannot be read again: " + err.Error())
 	}
 	return m
@@ -145,103 +166,4 @@ func field(m protoreflect.Message, path []protoreflect.Name) string {
 		return base64.StdEncoding.EncodeToString(b)
 	}
 	return v.String()
-}
-
-// walkJSON replaces every string value of a JSON text and returns the text,
-// compact and with its members sorted.
-func walkJSON(data []byte, each func(string) (string, error)) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	v, err := walkValue(v, each)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
-}
-
-func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
-	switch v := v.(type) {
-	case string:
-		return each(v)
-	case []any:
-		for i := range v {
-			if v[i], err = walkValue(v[i], each); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for k := range v {
-			if v[k], err = walkValue(v[k], each); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
-}
-
-// expandStrings replaces every string of a message.
-func expandStrings(m protoreflect.Message, each func(string) (string, error)) error {
-	var failed error
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.IsMap():
-			failed = expandMap(fd, v.Map(), each)
-		case fd.IsList():
-			failed = expandList(fd, v.List(), each)
-		case fd.Message() != nil:
-			failed = expandStrings(v.Message(), each)
-		case fd.Kind() == protoreflect.StringKind:
-			var s string
-			if s, failed = each(v.String()); failed == nil {
-				m.Set(fd, protoreflect.ValueOfString(s))
-			}
-		}
-		return failed == nil
-	})
-	return failed
-}
-
-func expandList(fd protoreflect.FieldDescriptor, l protoreflect.List, each func(string) (string, error)) error {
-	for i := range l.Len() {
-		switch {
-		case fd.Message() != nil:
-			if err := expandStrings(l.Get(i).Message(), each); err != nil {
-				return err
-			}
-		case fd.Kind() == protoreflect.StringKind:
-			s, err := each(l.Get(i).String())
-			if err != nil {
-				return err
-			}
-			l.Set(i, protoreflect.ValueOfString(s))
-		}
-	}
-	return nil
-}
-
-func expandMap(fd protoreflect.FieldDescriptor, entries protoreflect.Map, each func(string) (string, error)) (failed error) {
-	value := fd.MapValue()
-	entries.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-		switch {
-		case value.Message() != nil:
-			failed = expandStrings(v.Message(), each)
-		case value.Kind() == protoreflect.StringKind:
-			var s string
-			if s, failed = each(v.String()); failed == nil {
-				entries.Set(k, protoreflect.ValueOfString(s))
-			}
-		}
-		return failed == nil
-	})
-	return failed
 }

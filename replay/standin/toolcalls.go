@@ -5,10 +5,15 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/standin/walk"
 )
 
 // A question is a tool call that the client was asked for.
@@ -17,7 +22,11 @@ type question struct {
 	args                protoreflect.Message
 	callID, modelCallID string
 	id                  uint32
+	output              strings.Builder // of a shell
 }
+
+// errAborted is the end of a call that the server took back.
+var errAborted = errors.New("the server aborted the call")
 
 // tool has the client execute something: the call is shown, asked for, awaited,
 // and shown again with its result.
@@ -37,7 +46,7 @@ func (t *turn) tools(tools *scriptTools) error {
 	}
 	if tools.Shuffle {
 		for i := len(order) - 1; i > 0; i-- {
-			k := int(t.ids.number(uint32(i+1))) - 1
+			k := int(t.ids.Number(uint32(i+1))) - 1
 			order[i], order[k] = order[k], order[i]
 		}
 	}
@@ -58,14 +67,20 @@ func (t *turn) tools(tools *scriptTools) error {
 
 // ask shows a call and sends it to the client.
 func (t *turn) ask(tool *scriptTool) (*question, error) {
-	q := &question{tool: tool, callID: t.ids.call(), modelCallID: t.ids.uuid()}
+	q := &question{tool: tool, callID: t.ids.Call(), modelCallID: t.ids.UUID()}
 	args := t.vars.expandMessage(tool.args)
+	if tool.candidates != nil {
+		var err error
+		if args, err = t.choose(tool); err != nil {
+			return nil, err
+		}
+	}
 	if fd := args.Descriptor().Fields().ByName("tool_call_id"); fd != nil && fd.Kind() == protoreflect.StringKind {
 		args.Set(fd, protoreflect.ValueOfString(q.callID))
 	}
 	q.args = args
 	if tool.ArgsSplit > 0 {
-		if err := t.announce(tool, q.callID, q.modelCallID, args); err != nil {
+		if err := t.writeArgs(tool, q.callID, q.modelCallID, args); err != nil {
 			return nil, err
 		}
 	}
@@ -76,30 +91,44 @@ func (t *turn) ask(tool *scriptTool) (*question, error) {
 	q.id = t.execID
 	root, leaf := t.s.api.message("exec_server_message")
 	set(leaf, "id", q.id)
-	set(leaf, "exec_id", t.ids.uuid())
+	set(leaf, "exec_id", t.ids.UUID())
 	leaf.Set(tool.argsField, protoreflect.ValueOfMessage(args))
+	t.openCalls++
 	return q, t.emit(root)
 }
 
 // answered waits for the answer to a call and shows it.
 func (t *turn) answered(q *question) error {
 	result, err := t.await(q)
+	if errors.Is(err, errAborted) {
+		t.openCalls--
+		return t.showCall("tool_call_completed", q, nil)
+	}
 	if err != nil {
 		return err
 	}
+	t.openCalls--
 	if q.tool.As != "" {
 		t.vars.results[q.tool.As] = result
+		if q.tool.streams {
+			t.vars.outputs[q.tool.As] = q.output.String()
+		}
+	}
+	if q.tool.Name == "request_context" {
+		if err := t.announceAgain(get(result, "success", "request_context", "tools").List()); err != nil {
+			return err
+		}
 	}
 	return t.showCall("tool_call_completed", q, result)
 }
 
-// announce streams the arguments as JSON text, as a model writes them.
-func (t *turn) announce(tool *scriptTool, callID, modelCallID string, args protoreflect.Message) error {
+// writeArgs streams the arguments as JSON text, as a model writes them.
+func (t *turn) writeArgs(tool *scriptTool, callID, modelCallID string, args protoreflect.Message) error {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(args.Interface())
 	if err != nil {
 		return err
 	}
-	if text, err = walkJSON(text, func(s string) (string, error) { return s, nil }); err != nil {
+	if text, err = walk.JSON(text, func(s string) (string, error) { return s, nil }); err != nil {
 		return err
 	}
 	for piece := range pieces(string(text), []int{tool.ArgsSplit}) {
@@ -139,17 +168,18 @@ func (t *turn) showCall(kind protoreflect.Name, q *question, result protoreflect
 // await returns the result of a call.
 func (t *turn) await(q *question) (protoreflect.Message, error) {
 	id, tool := q.id, q.tool
+	limit := t.s.answerTimeout(tool.TimeoutMS)
+	if tool.AbortMS > 0 {
+		limit = time.Duration(tool.AbortMS) * time.Millisecond
+	}
 	what := fmt.Sprintf("exec %d (%s)", id, tool.argsField.Name())
 	for {
-		m, err := t.in.await(t.ctx, t.s.answerTimeout(tool.TimeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {
+		m, err := t.in.await(t.ctx, limit, what, func(kind protoreflect.Name, m protoreflect.Message) bool {
 			return kind == "exec_client_message" && get(m, "id").Uint() == uint64(id) ||
 				kind == "exec_client_control_message" && has(m, "throw") && get(m, "throw", "id").Uint() == uint64(id)
 		})
-		if connect.CodeOf(err) == connect.CodeDeadlineExceeded {
-			return nil, errors.Join(t.abort(id), err)
-		}
 		if err != nil {
-			return nil, err
+			return nil, t.unanswered(q, err)
 		}
 		if m.Descriptor().Name() == "ExecClientControlMessage" {
 			return nil, connect.NewError(connect.CodeAborted, fmt.Errorf("%s: the client threw: %s", what, get(m, "throw", "error").String()))
@@ -158,7 +188,7 @@ func (t *turn) await(q *question) (protoreflect.Message, error) {
 			return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("%s: the answer has no %s", what, tool.resultField.Name()))
 		}
 		result := m.Get(tool.resultField).Message()
-		if tool.streams && !has(result, "exit") {
+		if tool.streams && q.keepOutput(result) {
 			continue
 		}
 		if tool.Require != "" && !has(result, protoreflect.Name(tool.Require)) {
@@ -167,6 +197,26 @@ func (t *turn) await(q *question) (protoreflect.Message, error) {
 		}
 		return result, nil
 	}
+}
+
+// unanswered takes a call back whose time is over, and returns why it has no answer.
+func (t *turn) unanswered(q *question, err error) error {
+	if connect.CodeOf(err) != connect.CodeDeadlineExceeded || t.ctx.Err() != nil {
+		return err
+	}
+	if q.tool.AbortMS > 0 {
+		err = errAborted
+	}
+	return errors.Join(t.abort(q.id), err)
+}
+
+// keepOutput keeps what a shell writes; it returns false for its last event.
+func (q *question) keepOutput(event protoreflect.Message) bool {
+	kind, inner := member(event)
+	if kind == "stdout" && q.output.Len() < maxMessageBytes {
+		q.output.WriteString(stringField(inner, "data"))
+	}
+	return kind == "stdout" || kind == "stderr" || kind == "start" || kind == ""
 }
 
 // abort tells the client that its answer is no longer wanted.
@@ -181,7 +231,7 @@ func (t *turn) kvSet(k *scriptKVSet) error {
 	data := []byte(t.vars.expand(k.text))
 	if k.JSON != nil {
 		var err error
-		if data, err = walkJSON(k.JSON, t.vars.expandText); err != nil {
+		if data, err = walk.JSON(k.JSON, t.vars.expandText); err != nil {
 			return err
 		}
 	}
@@ -190,6 +240,7 @@ func (t *turn) kvSet(k *scriptKVSet) error {
 		t.blobs[k.As] = data
 	}
 	t.roots = append(t.roots, sum[:])
+	t.s.blobs.add(data)
 	answer, err := t.kv(k.TimeoutMS, "set_blob_args", "set_blob_result", func(args protoreflect.Message) {
 		set(args, "blob_id", sum[:])
 		set(args, "blob_data", data)
@@ -206,11 +257,20 @@ func (t *turn) kvSet(k *scriptKVSet) error {
 // kvGet asks for a blob that was stored before.
 func (t *turn) kvGet(k *scriptKVGet) error {
 	want := t.blobs[k.Blob]
+	if k.Unknown {
+		want = []byte("nobody stored " + t.ids.UUID())
+	}
 	sum := sha256.Sum256(want)
+	if k.NoID {
+		// The next id is 0, which is not on the wire.
+		kept := t.kvID
+		t.kvID = math.MaxUint32
+		defer func() { t.kvID = kept }()
+	}
 	answer, err := t.kv(k.TimeoutMS, "get_blob_args", "get_blob_result", func(args protoreflect.Message) {
 		set(args, "blob_id", sum[:])
 	})
-	if err != nil {
+	if err != nil || k.Unknown {
 		return err
 	}
 	if got := get(answer, "blob_data").Bytes(); !bytes.Equal(got, want) {
@@ -219,15 +279,51 @@ func (t *turn) kvGet(k *scriptKVGet) error {
 	return nil
 }
 
-func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args protoreflect.Message)) (protoreflect.Message, error) {
-	t.kvID++
-	id := t.kvID
-	root, leaf := t.s.api.message("kv_server_message")
+// query asks the user something and waits for the response.
+func (t *turn) query(q *scriptQuery) error {
+	t.queryID++
+	id := t.queryID
+	root, leaf := t.s.api.message("interaction_query")
 	set(leaf, "id", id)
-	fill(within(leaf, ask))
+	leaf.Set(q.queryField, protoreflect.ValueOfMessage(t.vars.expandMessage(q.args)))
 	if err := t.emit(root); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("query %d (%s)", id, q.queryField.Name())
+	m, err := t.in.await(t.ctx, t.s.answerTimeout(q.TimeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {
+		return kind == "interaction_response" && get(m, "id").Uint() == uint64(id)
+	})
+	if err != nil {
+		return err
+	}
+	if !m.Has(q.responseField) {
+		return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("%s: the response has no %s", what, q.responseField.Name()))
+	}
+	if q.As != "" {
+		t.vars.results[q.As] = m.Get(q.responseField).Message()
+	}
+	return nil
+}
+
+func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args protoreflect.Message)) (protoreflect.Message, error) {
+	id, err := t.askKV(ask, fill)
+	if err != nil {
 		return nil, err
 	}
+	return t.awaitKV(id, timeoutMS, ask, answer)
+}
+
+// askKV sends a KV request and returns its id.
+func (t *turn) askKV(ask protoreflect.Name, fill func(args protoreflect.Message)) (uint32, error) {
+	t.kvID++
+	root, leaf := t.s.api.message("kv_server_message")
+	set(leaf, "id", t.kvID)
+	fill(within(leaf, ask))
+	return t.kvID, t.emit(root)
+}
+
+// awaitKV waits for the answer to a KV request.
+func (t *turn) awaitKV(id uint32, timeoutMS int, ask, answer protoreflect.Name) (protoreflect.Message, error) {
 	what := fmt.Sprintf("kv %d (%s)", id, ask)
 	m, err := t.in.await(t.ctx, t.s.answerTimeout(timeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {
 		return kind == "kv_client_message" && get(m, "id").Uint() == uint64(id)

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,6 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/history"
+	"unwire/replay/standin/ids"
+	"unwire/replay/standin/ledger"
+	"unwire/replay/standin/response"
 )
 
 // A turn is a script's turn that is under way in one call.
@@ -22,14 +28,20 @@ type turn struct {
 	request  protoreflect.Message // AgentRunRequest
 	in       *inbox
 	emit     func(*dynamicpb.Message) error
-	ids      *ids
+	ids      *ids.IDs
 	vars     variables
 	answer   strings.Builder
 	thinking bool // deltas were sent that no thinking_completed followed
 	execID   uint32
 	kvID     uint32
+	queryID  uint32
 	blobs    map[string][]byte
 	roots    [][]byte // ids of all blobs stored, in order
+
+	stream      *ledger.Stream
+	openCalls   int                    // calls that have no answer yet
+	definitions []protoreflect.Message // McpToolDefinitions of the client
+	done        []history.Call         // calls whose results came with the request
 }
 
 // runTurn plays the turn that the client's first message asks for.
@@ -48,38 +60,102 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 		return err
 	}
 	t := &turn{
-		s: s, ctx: ctx, request: request, in: in, emit: emit,
-		ids:   newIDs(s.o.Seed, procedure, header.Get("x-request-id"), first),
+		s: s, ctx: ctx, request: request, in: in,
+		emit: func(m *dynamicpb.Message) error {
+			s.countSent(m)
+			return emit(m)
+		},
+		ids:   ids.New(s.o.Seed, procedure, header.Get("x-request-id"), first),
 		blobs: map[string][]byte{},
-		vars: variables{results: map[string]protoreflect.Message{}, text: map[string]string{
+		vars: variables{results: map[string]protoreflect.Message{}, outputs: map[string]string{}, text: map[string]string{
 			"prompt":          get(request, "action", "user_message_action", "user_message", "text").String(),
 			"model":           get(request, "model_details", "model_id").String(),
 			"conversation_id": get(request, "conversation_id").String(),
+			"system":          get(request, "custom_system_prompt").String(),
 		}},
 	}
+	t.ids.Long = s.script.LongIDs
 	if s.script.FreshIDs {
-		t.ids.refresh()
+		t.ids.Refresh()
 	}
 	if s.script.ScatterIDs {
-		t.execID, t.kvID = t.ids.number(1<<20), t.ids.number(1<<20)
+		t.execID, t.kvID = t.ids.Number(1<<20), t.ids.Number(1<<20)
 	}
-	place := get(request, "conversation_state", "turns").List().Len()
-	chosen := choose(s.script.Turns, t.vars.text["prompt"], place)
-	if chosen == nil {
-		return connect.NewError(connect.CodeNotFound, errors.New("the script has no turn for this prompt"))
+	id := t.vars.text["conversation_id"]
+	if t.stream = s.ledger.Open(ctx, id, s.script.SecondRun == "refuse"); t.stream == nil {
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("conversation %q has a stream that is alive", id))
 	}
-	err = t.play(chosen.Steps)
+	interrupted := true // by a panic, too
+	defer func() { t.stream.Close(interrupted && t.openCalls > 0) }()
+	err = t.run()
+	if errors.Is(err, errHang) {
+		s.ledger.Count(func(n *Stats) { n.Hung++ })
+		err = t.hang(&scriptHang{})
+	}
+	interrupted = ctx.Err() != nil && !errors.Is(err, errCancelled) || in.failed(err)
 	if errors.Is(err, errCancelled) {
 		root, _ := s.api.message("interaction_update", "turn_ended")
-		return emit(root)
+		return t.emit(root)
 	}
 	return err
 }
 
+// run plays the turn, after everything that comes before its first step.
+func (t *turn) run() error {
+	if t.s.script.Poison && t.stream.Poisoned() {
+		return errHang
+	}
+	if f := t.s.script.Stale; f != nil && get(t.request, "conversation_state", "turns").List().Len() < t.stream.Turns() {
+		t.s.ledger.Count(func(n *Stats) { n.Stale++ })
+		return f.err()
+	}
+	if err := t.announced(); err != nil {
+		return err
+	}
+	images, err := t.images()
+	if err != nil {
+		return err
+	}
+	t.vars.text["images"] = history.Images(images)
+	place, err := t.coldStart()
+	if err != nil {
+		return err
+	}
+	chosen := choose(t.s.script.Turns, t.vars.text["prompt"], place, len(t.definitions) > 0)
+	if chosen == nil {
+		return connect.NewError(connect.CodeNotFound, errors.New("the script has no turn for this prompt"))
+	}
+	bootstrap := t.s.script.BootstrapMS
+	if chosen.BootstrapMS != nil {
+		bootstrap = *chosen.BootstrapMS
+	}
+	if err := t.in.sleep(t.ctx, bootstrap); err != nil {
+		return err
+	}
+	t.done = t.done[:min(len(t.done), chosen.calls())]
+	return t.play(chosen.Steps)
+}
+
+// calls is how many tool calls a turn asks for.
+func (t *scriptTurn) calls() (n int) {
+	for i := range t.Steps {
+		if t.Steps[i].Tool != nil {
+			n++
+		}
+		if t.Steps[i].Tools != nil {
+			n += len(t.Steps[i].Tools.Calls)
+		}
+	}
+	return n
+}
+
 // choose returns the script's entry for a prompt; see Script.
-func choose(turns []scriptTurn, prompt string, place int) *scriptTurn {
+func choose(turns []scriptTurn, prompt string, place int, tools bool) *scriptTurn {
 	var plain []*scriptTurn
 	for i := range turns {
+		if with := turns[i].WithTools; with != nil && *with != tools {
+			continue
+		}
 		if turns[i].When == "" {
 			plain = append(plain, &turns[i])
 		} else if strings.Contains(prompt, turns[i].When) {
@@ -95,10 +171,13 @@ func choose(turns []scriptTurn, prompt string, place int) *scriptTurn {
 func (t *turn) play(steps []scriptStep) error {
 	for i := range steps {
 		st := &steps[i]
-		if err := sleep(t.ctx, st.DelayMS); err != nil {
-			return err
+		if len(t.done) > 0 {
+			if err := t.skip(st); err != nil {
+				return err
+			}
+			continue
 		}
-		if err := t.in.poll(); err != nil {
+		if err := t.in.sleep(t.ctx, st.DelayMS); err != nil {
 			return err
 		}
 		if t.thinking && st.Thinking == nil && st.Heartbeat == nil {
@@ -140,6 +219,10 @@ func (t *turn) step(st *scriptStep) error {
 		return t.emit(root)
 	case st.Wait != nil:
 		return t.wait(st.Wait)
+	case st.Query != nil:
+		return t.query(st.Query)
+	case st.Hang != nil:
+		return t.hang(st.Hang)
 	case st.Checkpoint != nil:
 		return t.checkpoint(st)
 	case st.Send != nil:
@@ -164,7 +247,7 @@ func endOf(ctx context.Context, st *scriptStep) error {
 	case st.Reset != nil:
 		panic(http.ErrAbortHandler)
 	}
-	dropEnd(ctx)
+	response.DropEnd(ctx)
 	return nil
 }
 
@@ -202,13 +285,13 @@ func paced(ctx context.Context, text string, st *scriptStep, emit func(string) e
 func (t *turn) thought() error {
 	t.thinking = false
 	root, leaf := t.s.api.message("interaction_update", "thinking_completed")
-	set(leaf, "thinking_duration_ms", int32(400+t.ids.number(1600)))
+	set(leaf, "thinking_duration_ms", int32(400+t.ids.Number(1600)))
 	return t.emit(root)
 }
 
 func (t *turn) heartbeats(n, everyMS int) error {
 	for range n {
-		if err := sleep(t.ctx, everyMS); err != nil {
+		if err := t.in.sleep(t.ctx, everyMS); err != nil {
 			return err
 		}
 		root, _ := t.s.api.message("interaction_update", "heartbeat")
@@ -228,7 +311,25 @@ func (t *turn) wait(w *scriptWait) error {
 			return err
 		}
 	}
-	return sleep(t.ctx, left)
+	return t.in.sleep(t.ctx, left)
+}
+
+// hangHeartbeatMS is the time between the heartbeats of a stream that hangs.
+const hangHeartbeatMS = 1000
+
+// hang sends heartbeats until the client goes, or until the time that the script gives
+// is over.
+func (t *turn) hang(h *scriptHang) error {
+	every := cmp.Or(h.HeartbeatEveryMS, hangHeartbeatMS)
+	for left := h.MS; h.MS == 0 || left > 0; left -= every {
+		if h.MS > 0 && left < every {
+			return t.in.sleep(t.ctx, left)
+		}
+		if err := t.heartbeats(1, every); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkpoint sends the conversation's state: what the client sent, with this
@@ -246,6 +347,7 @@ func (t *turn) checkpoint(st *scriptStep) error {
 		roots.Append(protoreflect.ValueOfBytes(r))
 	}
 	proto.Merge(state.Interface(), t.vars.expandMessage(st.message))
+	t.stream.SetTurns(turns.Len())
 	return t.emit(root)
 }
 

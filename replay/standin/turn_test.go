@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/codec"
 )
 
 // steps is a script of one turn.
@@ -65,7 +69,7 @@ func TestTurnEndsWithItsError(t *testing.T) {
 		t.Fatalf("details of %v", err)
 	}
 	d := dynamicpb.NewMessage(s.api.Message("aiserver.v1.ErrorDetails"))
-	if err := (binaryCodec{}).Unmarshal(e.Details()[0].Bytes(), d); err != nil {
+	if err := (codec.Binary{}).Unmarshal(e.Details()[0].Bytes(), d); err != nil {
 		t.Fatal(err)
 	}
 	if get(d, "error").Enum() != 50 || get(d, "details", "title").String() != "Slow down" {
@@ -295,10 +299,25 @@ func TestEveryCompressionArrives(t *testing.T) {
 
 func acceptCompression(name string) connect.ClientOption {
 	if name == "br" {
-		return connect.WithAcceptCompression("br", newBrotliReader, newBrotliWriter)
+		return connect.WithAcceptCompression("br", func() connect.Decompressor { return brotliReader{brotli.NewReader(nil)} },
+			func() connect.Compressor { return brotli.NewWriter(nil) })
 	}
-	return connect.WithAcceptCompression("zstd", newZstdReader, newZstdWriter)
+	return connect.WithAcceptCompression("zstd", func() connect.Decompressor {
+		r, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+		return zstdReader{r}
+	}, func() connect.Compressor {
+		w, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		return w
+	})
 }
+
+type brotliReader struct{ *brotli.Reader }
+
+func (brotliReader) Close() error { return nil }
+
+type zstdReader struct{ *zstd.Decoder }
+
+func (r zstdReader) Close() error { return r.Reset(nil) }
 
 // A client that leaves must not leave its turn behind.
 func TestTurnEndsWhenItsClientLeaves(t *testing.T) {

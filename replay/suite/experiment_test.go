@@ -18,7 +18,8 @@ import (
 
 // The experiments in testdata/suite are of the stand-in's first turn.
 func TestSuite(t *testing.T) {
-	a := standintest.New(t, standin.Options{})
+	// The experiments send the same conversation at the same time.
+	a := standintest.New(t, standin.Options{Script: []byte(`{"v":1,"second_run":"allow"}`)})
 	id := a.Turn("Does Backoff ever return more than its limit?")
 	files, err := filepath.Glob("testdata/*.replay")
 	if err != nil || len(files) < 4 {

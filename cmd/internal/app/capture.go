@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/query"
 	"unwire/decode/conversation"
@@ -27,6 +28,17 @@ func (a *App) IndexedWhenClosed(o store.Options) store.Options {
 		_ = conversation.Index(ctx, store)
 	}
 	return o
+}
+
+// SayStopped reports that recording has to stop, and that goesOn, such as "the traffic",
+// is not recorded from now on.
+func (a *App) SayStopped(err error, goesOn string) {
+	a.Say("unwire: %s recording has stopped: %v", a.Err.Red("error:"), err)
+	kept := "; what was recorded before this stays readable"
+	if errors.Is(err, captures.ErrGone) {
+		kept = ""
+	}
+	a.Say("unwire: hint: %s goes on, unrecorded%s", goesOn, kept)
 }
 
 // OpenCapture opens a capture for reading.

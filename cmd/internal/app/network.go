@@ -36,7 +36,7 @@ func ListenLoopback(addr string) (net.Listener, error) {
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, Fail(ExitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
-			"the proxy decrypts traffic: it listens on 127.0.0.1 or ::1 only")
+			"unwire listens for this machine only: use 127.0.0.1 or ::1")
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -237,8 +237,53 @@ var table = map[string]row{
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
 	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
+	"replay/agent/turn":        {why: "what an agent and its users exchange, in the words of neither's protocol"},
+	"replay/agent": {
+		imports: []string{"captures", "captures/profile", "decode/envelope", "proto", "replay/agent/", "replay/credential", "replay/outbound", "schema"},
+		tests:   []string{"captures/store", "proto", "replay/standin"},
+		why:     "speaks the agent's protocol by the definitions in proto/, and records what it sends",
+	},
+	"replay/agent/internal/message": {imports: []string{"proto", "schema"}, why: "makes messages of the definitions in proto/"},
+	"replay/agent/internal/history": {
+		imports: []string{"replay/agent/internal/message", "replay/agent/internal/tools", "replay/agent/turn"}, why: "makes the first message of a stream, and what it names",
+	},
+	"replay/agent/internal/tools": {
+		imports: []string{"replay/agent/internal/message", "replay/agent/turn"}, why: "translates between the definitions' tools and a client's",
+	},
+	"replay/agent/internal/transport": {
+		imports: []string{"captures", "captures/profile", "decode/envelope", "replay/outbound"}, why: "sends messages, records them, and knows nothing of what is in them",
+	},
+	"replay/gateway": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"},
+		why:     "finds the session of a request, whatever protocol the agent speaks",
+	},
+	"replay/gateway/front": {imports: []string{"replay/agent/turn"}, why: "what the front ends have in common"},
+	"replay/gateway/openai": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "what the front ends of one vendor's APIs have in common",
+	},
+	"replay/gateway/chat": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front", "replay/gateway/openai"},
+		tests:   []string{"replay/internal/fronttest", "replay/internal/nodetest"},
+		why:     "translates one API, and keeps nothing",
+	},
+	"replay/gateway/responses": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front", "replay/gateway/openai"},
+		tests:   []string{"replay/internal/fronttest", "replay/internal/nodetest"},
+		why:     "translates one API, and keeps nothing but which response a later one continues",
+	},
+	"replay/internal/fronttest": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "plays turns for tests of front ends, whatever their API",
+	},
+	"replay/gateway/messages": {
+		imports: []string{"replay/agent/turn", "replay/gateway/front"}, why: "translates one API, and keeps nothing",
+	},
+	"replay/gateway/server": {
+		imports: []string{"captures", "replay/agent/turn", "replay/gateway", "replay/gateway/"},
+		tests:   []string{"captures/store", "proto", "replay/agent", "replay/standin"},
+		why:     "puts the front ends behind a key, and records what they answer",
+	},
 	"replay/standin": {
-		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
+		imports: []string{"schema", "decode", "decode/", "captures", "proto", "replay/standin/"},
 		why:     "the local server speaks the definitions in proto/",
 	},
 	"proto": {imports: []string{"captures/profile"}, why: "definitions are data, and so is the profile of the service that they are of"},

@@ -215,7 +215,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 
 	// These read no capture, or are about requests and formats, which have tests of their own.
 	for _, name := range []string{
-		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "standin",
+		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "serve", "standin",
 		"import", "export", "replay",
 	} {
 		known[name] = true

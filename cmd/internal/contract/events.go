@@ -6,7 +6,8 @@ type Listening struct {
 	Event string `json:"event"`           // "listening"
 	Proxy string `json:"proxy,omitempty"` // of capture: the proxy's URL
 	URL   string `json:"url,omitempty"`   // of the others: where they serve
-	CA    string `json:"ca"`              // file of the certificate to trust
+	CA    string `json:"ca,omitempty"`    // file of the certificate to trust
+	Key   string `json:"key,omitempty"`   // of serve: the API key that it made
 }
 
 // Also is the event of a further server that capture --reverse stands in front of.

@@ -102,12 +102,17 @@ func relationText(id int64, r contract.Relation) string {
 	if r.Capture != "" {
 		target += " of another capture"
 	}
-	switch handshake := r.Kind == captures.HandshakeOf; {
-	case handshake && r.Exchange == id:
+	own := r.Exchange == id
+	switch {
+	case r.Kind == captures.HandshakeOf && own:
 		return "opened by " + target
-	case handshake:
+	case r.Kind == captures.HandshakeOf:
 		return fmt.Sprintf("handshake of #%d", r.Exchange)
-	case r.Exchange == id:
+	case r.Kind == captures.FrontEndOf && own:
+		return "front end of " + target
+	case r.Kind == captures.FrontEndOf:
+		return fmt.Sprintf("answers #%d", r.Exchange)
+	case own:
 		return term.Clean(string(r.Kind)) + " " + target
 	}
 	return fmt.Sprintf("#%d is %s this", r.Exchange, term.Clean(string(r.Kind)))

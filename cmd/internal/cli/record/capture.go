@@ -317,12 +317,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Opti
 			if failed != nil {
 				failed.Store(true)
 			}
-			a.Say("unwire: %s recording has stopped: %v", a.Err.Red("error:"), err)
-			kept := "; what was recorded before this stays readable"
-			if errors.Is(err, captures.ErrGone) {
-				kept = ""
-			}
-			a.Say("unwire: hint: the traffic goes on, unrecorded%s", kept)
+			a.SayStopped(err, "the traffic")
 		},
 	})}
 	var err error

@@ -31,12 +31,23 @@ func standinCommand(a *app.App) *cobra.Command {
 with its tool calls, delays and faults. The same script and seed give the same
 answers. It makes a certificate of its own at each start.
 
+The built-in script answers prompts that contain "tools demo" (three calls of the
+client's own shell in a row, three at once), "builtin tools", "queries demo",
+"image demo" or fault:NAME: error, reset, drop-end, slow, drift, rate-limit,
+outdated, login, model, too-long, thinking, no-turn-end, no-end, parked, kv,
+hang, abort. A second stream for a conversation whose stream is still open is
+refused, unless the script has "second_run": "allow".
+
+GET /standin/stats counts streams, tool calls, KV requests and heartbeats as
+JSON; the totals are printed when the server ends.
+
 With ` + standinTokenVar + ` set, calls without that bearer token are refused.
 It is a stand-in: what it does was reconstructed, and never compared with the
 live service.`,
 		Example: `  unwire standin --listen 127.0.0.1:9443
   unwire standin --print-script > script.json
-  unwire standin --script script.json --json`,
+  unwire standin --script script.json --json
+  curl --cacert ca.pem https://127.0.0.1:9443/standin/stats`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
 	}
@@ -79,10 +90,20 @@ func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
 	}
 	select {
 	case <-ctx.Done():
+		sayStats(a, srv.Stats())
 		return nil
 	case err := <-served:
 		return err
 	}
+}
+
+// sayStats prints what the server has counted, if anybody used it.
+func sayStats(a *app.App, n standin.Stats) {
+	if n.Streams.Opened+n.Streams.Refused == 0 {
+		return
+	}
+	a.Say("%s opened, at most %d at once; %d refused", app.Counted(n.Streams.Opened, "stream"), n.Streams.MostOpen, n.Streams.Refused)
+	a.Say("%s, %d answered", app.Counted(n.Execs.Asked, "tool call"), n.Execs.Answered)
 }
 
 func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken bool) error {

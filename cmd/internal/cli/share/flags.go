@@ -1,12 +1,9 @@
 package share
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,42 +45,13 @@ func (f *secretFlags) redactor() (*redact.Redactor, error) {
 		named = append(named, v)
 	}
 	if f.file != "" {
-		lines, err := readSecrets(f.file)
+		lines, err := app.ReadSecretLines(f.file, leastNamed)
 		if err != nil {
 			return nil, app.Fail(app.ExitInput, fmt.Errorf("--secret-file: %w", err), "")
 		}
 		named = append(named, lines...)
 	}
 	return redact.New(redact.Options{Profile: proto.Profile(), Secrets: named}), nil
-}
-
-// readSecrets reads a secret a line. No error holds one.
-func readSecrets(path string) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
-	}
-	var secrets []string
-	sc := bufio.NewScanner(f)
-	for n := 1; sc.Scan(); n++ {
-		line := strings.TrimSpace(sc.Text())
-		if line == "" {
-			continue
-		}
-		if len(line) < leastNamed {
-			return nil, fmt.Errorf("%s: line %d has less than %d bytes: it would be found by chance", path, n, leastNamed)
-		}
-		secrets = append(secrets, line)
-	}
-	return secrets, sc.Err()
 }
 
 // rules are those of the definitions.

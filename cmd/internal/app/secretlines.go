@@ -1,0 +1,41 @@
+package app
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// ReadSecretLines reads a file with a secret on each line, of at least so many bytes each.
+// No error holds a secret.
+//
+// Errors: a file that others can read.
+func ReadSecretLines(path string, least int) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
+	}
+	var secrets []string
+	sc := bufio.NewScanner(f)
+	for n := 1; sc.Scan(); n++ {
+		line := strings.TrimSpace(sc.Text())
+		if line == "" {
+			continue
+		}
+		if len(line) < least {
+			return nil, fmt.Errorf("%s: line %d has less than %d bytes, which is too short for a secret", path, n, least)
+		}
+		secrets = append(secrets, line)
+	}
+	return secrets, sc.Err()
+}

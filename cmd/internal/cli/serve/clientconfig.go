@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+
+	"unwire/cmd/internal/app"
+)
+
+// A client is a program that can use the server.
+type client struct {
+	name string
+	// command is a line for a shell that runs the client once.
+	command func(url, key, model string) string
+	// config is the client's configuration, with the key by reference to keyVariable.
+	config func(url, model string) string
+}
+
+// clients are those whose configuration is known. Their versions are those of the tests.
+var clients = []client{
+	{
+		name: "opencode",
+		command: func(url, key, model string) string {
+			return fmt.Sprintf(`OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s opencode run -m openai/%s "…"`, url, key, model)
+		},
+		config: func(url, model string) string {
+			return fmt.Sprintf(`{
+  "$schema": "https://opencode.ai/config.json",
+  "model": "unwire/%[2]s",
+  "provider": {
+    "unwire": {
+      "npm": "@ai-sdk/openai-compatible",
+      "name": "unwire",
+      "options": { "baseURL": "%[1]s/v1", "apiKey": "{env:%[3]s}" },
+      "models": { "%[2]s": { "name": "%[2]s" } }
+    }
+  }
+}
+`, url, model, keyVariable)
+		},
+	},
+	{
+		name: "codex",
+		command: func(url, key, model string) string {
+			return fmt.Sprintf(`%s=%s codex exec -m %s -c model_provider=unwire -c 'model_providers.unwire={name="unwire",base_url="%s/v1",env_key="%s",wire_api="responses"}' "…"`, keyVariable, key, model, url, keyVariable)
+		},
+		config: func(url, model string) string {
+			return fmt.Sprintf(`model = "%[2]s"
+model_provider = "unwire"
+
+[model_providers.unwire]
+name = "unwire"
+base_url = "%[1]s/v1"
+env_key = "%[3]s"
+wire_api = "responses"
+`, url, model, keyVariable)
+		},
+	},
+	{
+		name: "claude",
+		command: func(url, key, model string) string {
+			return fmt.Sprintf(`ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s claude -p --model %s "…"`, url, key, model)
+		},
+		config: func(url, model string) string {
+			return fmt.Sprintf(`export ANTHROPIC_BASE_URL=%s
+export ANTHROPIC_API_KEY="$%s"
+export ANTHROPIC_MODEL=%s
+export ANTHROPIC_DEFAULT_OPUS_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_SONNET_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_HAIKU_MODEL=%[3]s
+# With its search for tools on, the tools change in mid-conversation, which costs a new stream.
+export ENABLE_TOOL_SEARCH=false
+export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+`, url, keyVariable, model)
+		},
+	},
+	{
+		name: "openai",
+		command: func(url, key, model string) string {
+			return fmt.Sprintf(`curl %s/v1/chat/completions -H "Authorization: Bearer %s" -d '{"model":"%s","messages":[{"role":"user","content":"Hello"}]}'`, url, key, model)
+		},
+		config: func(url, _ string) string {
+			return fmt.Sprintf("export OPENAI_BASE_URL=%s/v1\nexport OPENAI_API_KEY=\"$%s\"\n", url, keyVariable)
+		},
+	},
+}
+
+func clientNames() []string {
+	names := make([]string, len(clients))
+	for i, c := range clients {
+		names[i] = c.name
+	}
+	return names
+}
+
+// printConfig prints the configuration of a client.
+func printConfig(a *app.App, f flags) error {
+	if err := app.OneOf("--print-config", f.printConfig, clientNames()...); err != nil {
+		return err
+	}
+	if strings.Trim(f.model, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" || f.model == "" {
+		return app.Usagef("--model wants a model id of letters, digits, dots and dashes, not %q", f.model)
+	}
+	for _, c := range clients {
+		if c.name == f.printConfig {
+			fmt.Fprint(a.Out, c.config("http://"+f.listen, f.model))
+		}
+	}
+	return nil
+}

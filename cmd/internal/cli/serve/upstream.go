@@ -1,0 +1,186 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+
+	"unwire/captures"
+	"unwire/captures/profile"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/proto"
+	"unwire/replay/agent"
+	"unwire/replay/agent/turn"
+	"unwire/replay/credential"
+	"unwire/replay/gateway"
+	"unwire/replay/outbound"
+	"unwire/replay/standin"
+)
+
+// An upstream is the agent that answers.
+type upstream struct {
+	options  agent.Options
+	client   *agent.Client     // nil before begin
+	name     string            // for people
+	recorder captures.Recorder // nil: nothing is recorded
+	capture  *store.Store      // nil: nothing is recorded
+	stop     func()            // ends the stand-in
+}
+
+var _ gateway.Upstream = (*upstream)(nil)
+
+// Models returns the upstream's models.
+func (u *upstream) Models(ctx context.Context) ([]turn.Model, error) { return u.client.Models(ctx) }
+
+// Run opens a stream of a new conversation.
+func (u *upstream) Run(ctx context.Context, r *turn.Request) (gateway.Stream, error) {
+	s, err := u.client.Run(ctx, "", r)
+	if err != nil { // a nil *Stream must not become a Stream
+		return nil, err
+	}
+	return s, nil
+}
+
+func (u *upstream) close() error {
+	if u.client != nil {
+		u.client.Close()
+	}
+	u.stop()
+	if u.capture == nil {
+		return nil
+	}
+	return u.capture.Close()
+}
+
+// openUpstream reads the flags of the upstream, and starts the stand-in if none is named.
+func openUpstream(ctx context.Context, a *app.App, f flags) (*upstream, error) {
+	if err := app.OneOf("--transport", f.transport, agent.Auto, agent.HTTP2, agent.SSE); err != nil {
+		return nil, err
+	}
+	o := agent.Options{
+		Profile: proto.Profile(), Transport: f.transport, ClientVersion: f.clientVersion, Privacy: f.privacy,
+		Live: f.Live, AllowHosts: f.Allow,
+	}
+	if f.toolMap != "" {
+		data, err := a.ReadInput(f.toolMap)
+		if err != nil {
+			return nil, err
+		}
+		if o.ToolMap, err = agent.ParseToolMap(data); err != nil {
+			return nil, app.Fail(app.ExitInput, err, "")
+		}
+	}
+	to, policy, err := f.Server()
+	if err != nil {
+		return nil, err
+	}
+	u := &upstream{stop: func() {}}
+	if to == nil {
+		err = u.startStandin(a, f, &o)
+	} else {
+		err = f.useServer(u, to, policy, &o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err != nil {
+		u.stop()
+		return nil, app.Refusal(err)
+	}
+	u.options = o
+	return u, nil
+}
+
+// begin makes the capture, if one is named, and the client.
+func (u *upstream) begin(ctx context.Context, a *app.App, out string) (err error) {
+	if err = u.record(a, out); err == nil {
+		u.options.Recorder = u.recorder
+		u.client, err = agent.New(ctx, u.options)
+	}
+	return err
+}
+
+// record opens the capture, if one is named.
+func (u *upstream) record(a *app.App, out string) (err error) {
+	if out == "" {
+		return nil
+	}
+	u.capture, err = store.Create(out, a.IndexedWhenClosed(store.Options{
+		Failed: func(err error) { a.SayStopped(err, "the server") },
+	}))
+	if err == nil {
+		u.recorder = u.capture
+	}
+	return err
+}
+
+// startStandin starts the local server of the agent API.
+func (u *upstream) startStandin(a *app.App, f flags, o *agent.Options) error {
+	token := rand.Text()
+	options := standin.Options{Seed: 1, Token: token}
+	if f.script != "" {
+		script, err := a.ReadInput(f.script)
+		if err != nil {
+			return err
+		}
+		options.Script = script
+	}
+	srv, err := standin.New(options)
+	if err != nil {
+		return app.Fail(app.ExitInput, err, "")
+	}
+	listener, err := app.ListenLoopback("127.0.0.1:0")
+	if err != nil {
+		return errors.Join(err, srv.Shutdown(context.Background()))
+	}
+	go func() { _ = srv.Serve(listener) }() // it ends with Shutdown
+	u.stop = func() { a.Shutdown(srv.Shutdown) }
+	u.name = "the stand-in, a script without a model"
+	o.Token = func(context.Context) (string, error) { return token, nil }
+	if o.URL, err = url.Parse("https://" + listener.Addr().String()); err == nil {
+		o.RootCAs, err = app.UpstreamRoots(srv.CAFile)
+	}
+	if err != nil {
+		u.stop()
+	}
+	return err
+}
+
+// useServer makes options for another server, with the token that --credentials names.
+func (f *flags) useServer(u *upstream, to *url.URL, policy outbound.Policy, o *agent.Options) error {
+	if f.script != "" {
+		return app.Usagef("--script is for the stand-in: leave out --to, or --script")
+	}
+	roots, err := app.UpstreamRoots(f.UpstreamCA)
+	if err != nil {
+		return err
+	}
+	secrets, err := credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(f.Credentials)
+	if err != nil {
+		return app.Fail(app.ExitCredentials, err, "--credentials names where the token is; 'unwire credentials' shows what is there")
+	}
+	_, _, hasToken := secrets.Token()
+	if _, _, hasKey := secrets.Find(credential.EnvAPIKey); !hasToken && !hasKey {
+		return app.Fail(app.ExitCredentials, fmt.Errorf("there is no token for %s", to.Host),
+			"set "+credential.EnvToken+" or "+credential.EnvAPIKey+", or name a place with --credentials; 'unwire credentials' shows what is there")
+	}
+	o.URL, o.RootCAs, policy.Roots = to, roots, roots
+	o.Token = credential.NewSource(secrets, o.Profile, tokenServer(o.Profile, to), policy).Token
+	// The service says which of its hosts runs the agent; other servers do it themselves.
+	o.Hosts = o.Profile.For(to.Hostname())
+	u.name = to.Redacted()
+	return nil
+}
+
+// tokenServer is the server that exchanges API keys: the backend of the service for the
+// service's own hosts, and otherwise the upstream itself.
+func tokenServer(p *profile.Profile, to *url.URL) *url.URL {
+	if p.For(to.Hostname()) {
+		return p.Endpoints.Backend
+	}
+	return to
+}

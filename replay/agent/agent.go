@@ -1,0 +1,238 @@
+// Package agent is a client of the agent's API, whose conversation is one long stream in
+// both directions on which the server asks the client to run tools.
+//
+//	c, err := agent.New(ctx, agent.Options{URL: u, Profile: proto.Profile(), Token: token})
+//	s, err := c.Run(ctx, "", request)
+//	defer s.Close()
+//	for {
+//		event, err := s.Next(ctx) // io.EOF after turn.Ended
+//		if calling, ok := event.(turn.Calling); ok {
+//			err = s.Answer(turn.Result{CallID: calling.Call.ID, Parts: …})
+//		}
+//	}
+//
+// A Client knows the server; a Stream is one turn. Between a call and its result a
+// stream may wait for minutes: it sends heartbeats and answers what the server asks
+// (stored blobs, the context of the request, questions to the user), whether or not
+// anybody calls Next. Events are queued up to a limit; then the stream stops to read.
+//
+// Tools are announced in AgentRunRequest.mcp_tools and nowhere else, since a server that
+// finds them twice is reported to hang; that field is the one that seed 004 saw on the
+// wire. The system prompt goes into custom_system_prompt. The messages before the last
+// one of the user become the conversation's state: root_prompt_messages_json has what the
+// model reads, turns what is shown; both are names of blobs, which the server fetches
+// over the stream. A transcript that ends in results of tools is sent whole as state,
+// with a resume_action. None of this was verified on the live service.
+//
+// The package is used by replay/gateway and by the serve command.
+//
+// Source: RESEARCH.md#agent-v1, RESEARCH.md#headers, RESEARCH.md#never-verified-live
+package agent
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/profile"
+	"unwire/replay/agent/internal/history"
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/internal/tools"
+	"unwire/replay/agent/internal/transport"
+	"unwire/replay/agent/turn"
+	"unwire/replay/outbound"
+)
+
+// The values of Options.Transport.
+const (
+	Auto  = transport.Auto
+	HTTP2 = transport.HTTP2
+	SSE   = transport.SSE
+)
+
+// Defaults of Options.
+const (
+	DefaultClientVersion = "cli-2026.01.09-231024f"
+	defaultClientType    = "cli"
+	defaultUserAgent     = "connect-es/1.6.1"
+)
+
+// A ToolMap says which tool of the client does what a built-in tool of the server does.
+type ToolMap = tools.Map
+
+// ParseToolMap reads a table of tools, as the documentation of ToolMap describes it. Its
+// rows come before those of the built-in table.
+func ParseToolMap(data []byte) (*ToolMap, error) { return tools.ParseMap(data) }
+
+// Options say how a Client reaches its server. URL, Token and Profile are required.
+type Options struct {
+	// URL is the server. Streams go to the agent's own host if Hosts says so.
+	URL *url.URL
+
+	// Transport is Auto, HTTP2 or SSE; "" is Auto: HTTP/2, and the fallback where the
+	// server refuses it.
+	Transport string
+
+	// Token returns the bearer token of a request. It is called for each one.
+	Token func(context.Context) (string, error)
+
+	// Profile is what is known of the service.
+	Profile *profile.Profile
+
+	// RootCAs are the authorities that may have signed the server's certificate; nil is
+	// those of the system.
+	RootCAs *x509.CertPool
+
+	// ToolMap is the table of built-in tools; nil is the default.
+	ToolMap *ToolMap
+
+	// Recorder gets every exchange with the server; nil for none. It redacts.
+	Recorder captures.Recorder
+
+	// Live allows the hosts of AllowHosts in addition to this machine.
+	Live       bool
+	AllowHosts []string
+
+	// ClientVersion and ClientType are sent in headers; "" is the default.
+	ClientVersion, ClientType string
+
+	// Privacy asks for privacy mode, which also chooses the agent's host.
+	Privacy bool
+
+	// Hosts asks the server which host runs the agent. The profile decides if the
+	// server does not say.
+	Hosts bool
+}
+
+// A Client runs turns. Its methods may be called concurrently.
+type Client struct {
+	o           Options
+	definitions *message.Definitions
+	backend     *transport.Dialer // of all calls but the agent's stream
+	agents      agents
+	tokens      tokens
+
+	// beat and execBeat are the intervals of heartbeats, of the client and of open calls.
+	beat, execBeat time.Duration
+}
+
+// New returns a client. Nothing is sent.
+//
+// Errors: outbound.ErrRefused for a server that is not allowed; options that are missing.
+func New(ctx context.Context, o Options) (*Client, error) {
+	switch {
+	case o.URL == nil || o.Token == nil || o.Profile == nil:
+		return nil, errors.New("agent: URL, Token and Profile are required")
+	case o.Transport == "":
+		o.Transport = Auto
+	case o.Transport != Auto && o.Transport != HTTP2 && o.Transport != SSE:
+		return nil, fmt.Errorf("agent: the transport is %q, not %s, %s or %s", o.Transport, Auto, HTTP2, SSE)
+	}
+	if err := outbound.CheckTarget(o.URL, o.Live, o.AllowHosts); err != nil {
+		return nil, err
+	}
+	if o.ClientVersion == "" {
+		o.ClientVersion = DefaultClientVersion
+	}
+	if o.ClientType == "" {
+		o.ClientType = defaultClientType
+	}
+	if o.ToolMap == nil {
+		o.ToolMap = tools.Builtin()
+	}
+	d, err := message.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{o: o, definitions: d, beat: heartbeatInterval, execBeat: execHeartbeatInterval}
+	c.backend = c.dialer(o.URL)
+	return c, nil
+}
+
+// dialer returns what opens streams to a server.
+func (c *Client) dialer(u *url.URL) *transport.Dialer {
+	return &transport.Dialer{
+		URL: u, Choice: c.o.Transport, Profile: c.o.Profile, Recorder: c.o.Recorder, Authorization: c.authorization,
+		Policy: outbound.Policy{Live: c.o.Live, AllowHosts: c.o.AllowHosts, Roots: c.o.RootCAs},
+	}
+}
+
+// Close closes the connections that no stream uses.
+func (c *Client) Close() {
+	c.backend.Close()
+	c.agents.close()
+}
+
+// Run starts a turn of a conversation; "" is a new one. ctx bounds the opening alone:
+// the stream lives until it is closed.
+//
+// Errors: a *turn.Error.
+func (c *Client) Run(ctx context.Context, conversation string, r *turn.Request) (*Stream, error) {
+	if conversation == "" {
+		conversation = message.NewUUID()
+	}
+	set, err := tools.NewSet(c.definitions, r.Tools, c.o.ToolMap)
+	if err != nil {
+		return nil, err
+	}
+	s := newStream(c, conversation, set)
+	first, err := history.Request(c.definitions, set, &s.blobs, conversation, r)
+	if err != nil {
+		return nil, turn.AsError(err)
+	}
+	header, err := c.header(ctx)
+	if err != nil {
+		return nil, err
+	}
+	header.Set("Connect-Accept-Encoding", "gzip")
+	header.Set("X-Cursor-Streaming", "true")
+	if s.link, err = c.agent(ctx).Open(ctx, header, first); err != nil {
+		return nil, c.failure(err)
+	}
+	s.start()
+	return s, nil
+}
+
+// authorization returns the field with the token, which is in no error from then on.
+//
+// Errors: a *turn.Error of kind Unauthorized.
+func (c *Client) authorization(ctx context.Context) (string, error) {
+	token, err := c.o.Token(ctx)
+	if err != nil {
+		return "", &turn.Error{Kind: turn.Unauthorized, Code: "no_upstream_token", Message: "there is no token for the upstream: " + err.Error(), Err: err}
+	}
+	token = strings.TrimPrefix(token, "Bearer ")
+	c.tokens.add(token)
+	return "Bearer " + token, nil
+}
+
+// header returns the fields of a request.
+func (c *Client) header(ctx context.Context) (http.Header, error) {
+	authorization, err := c.authorization(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := http.Header{}
+	h.Set("Authorization", authorization)
+	h.Set("Connect-Protocol-Version", "1")
+	h.Set("User-Agent", defaultUserAgent)
+	h.Set("X-Cursor-Client-Type", c.o.ClientType)
+	h.Set(c.o.Profile.VersionHeader, c.o.ClientVersion)
+	h.Set(c.o.Profile.Endpoints.PrivacyHeader, c.privacy())
+	h.Set("X-Request-Id", message.NewUUID())
+	return h, nil
+}
+
+// privacy is the value of the header that asks for privacy.
+func (c *Client) privacy() string {
+	if c.o.Privacy {
+		return "true"
+	}
+	return "false"
+}

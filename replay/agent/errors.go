@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"unwire/decode/envelope"
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/internal/transport"
+	"unwire/replay/agent/turn"
+	"unwire/replay/outbound"
+)
+
+// A cause is what an error of the server means for the client of unwire.
+type cause struct {
+	kind turn.Kind
+	code string
+	// advice is what to do, behind what the server said; "" for nothing.
+	advice string
+}
+
+const (
+	adviceToken   = "The upstream did not accept the token; sign in again, or refer to another one."
+	adviceVersion = "The upstream wants a newer client; give its version with --client-version."
+)
+
+// byCode are the causes by Connect code.
+//
+// Source: RESEARCH.md#errors
+var byCode = map[string]cause{
+	"canceled":            {turn.Upstream, "upstream_canceled", ""},
+	"unknown":             {turn.Upstream, "upstream_unknown", ""},
+	"invalid_argument":    {turn.Invalid, "upstream_invalid_argument", ""},
+	"deadline_exceeded":   {turn.Timeout, "upstream_timeout", ""},
+	"not_found":           {turn.NotFound, "upstream_not_found", ""},
+	"already_exists":      {turn.Upstream, "conversation_busy", ""},
+	"permission_denied":   {turn.Forbidden, "upstream_permission_denied", ""},
+	"resource_exhausted":  {turn.RateLimited, "upstream_resource_exhausted", ""},
+	"failed_precondition": {turn.Upstream, "upstream_failed_precondition", ""},
+	"aborted":             {turn.Upstream, "upstream_aborted", ""},
+	"out_of_range":        {turn.Invalid, "upstream_out_of_range", ""},
+	"unimplemented":       {turn.Upstream, "upstream_unimplemented", ""},
+	"internal":            {turn.Upstream, "upstream_internal", ""},
+	"unavailable":         {turn.Overloaded, "upstream_unavailable", ""},
+	"data_loss":           {turn.Upstream, "upstream_data_loss", ""},
+	"unauthenticated":     {turn.Unauthorized, "upstream_unauthenticated", adviceToken},
+}
+
+// byDetail are the causes by aiserver.v1.ErrorDetails.Error, which comes before the code.
+//
+// Source: RESEARCH.md#errors
+var byDetail = map[int32]cause{
+	1:  {turn.Unauthorized, "bad_api_key", adviceToken},
+	2:  {turn.Unauthorized, "not_logged_in", adviceToken},
+	5:  {turn.NotFound, "model_not_found", "The model is not one that the upstream offers."},
+	11: {turn.Unauthorized, "auth_token_not_found", adviceToken},
+	12: {turn.Unauthorized, "auth_token_expired", adviceToken},
+	21: {turn.Upstream, "user_aborted_request", ""},
+	25: {turn.Timeout, "upstream_timeout", ""},
+	28: {turn.RateLimited, "rate_limited", ""},
+	30: {turn.Forbidden, "outdated_client", adviceVersion},
+	36: {turn.Invalid, "bad_request", ""},
+	38: {turn.Unauthorized, "unauthorized", adviceToken},
+	39: {turn.NotFound, "upstream_not_found", ""},
+	40: {turn.Upstream, "deprecated", "The upstream has replaced this method."},
+	41: {turn.RateLimited, "upstream_resource_exhausted", ""},
+	43: {turn.ContextTooLong, "conversation_too_long", ""},
+	50: {turn.RateLimited, "rate_limited", ""},
+}
+
+// byTitle are the causes by the title of the details, in lower case, which comes before
+// all: a client that is too old gets the number of another error.
+var byTitle = map[string]cause{
+	"update required": {turn.Forbidden, "outdated_client", adviceVersion},
+}
+
+// failure returns what an error of the transport means. No token is in it.
+func (c *Client) failure(err error) *turn.Error {
+	e := *c.translate(err)
+	e.Message = c.tokens.hide(e.Message)
+	return &e
+}
+
+func (c *Client) translate(err error) *turn.Error {
+	var known *turn.Error
+	var status *transport.StatusError
+	var end *transport.EndError
+	var unreachable *transport.UnreachableError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &end):
+		return c.said(end.Err, end.RetryAfter)
+	case errors.As(err, &status) && !errors.Is(err, transport.ErrRefused):
+		if status.Err != nil {
+			return c.said(status.Err, status.RetryAfter)
+		}
+		e := c.said(&envelope.Error{Code: envelope.CodeOfStatus(status.Status)}, status.RetryAfter)
+		e.Message = fmt.Sprintf("the upstream answered with HTTP status %d", status.Status)
+		return e
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &turn.Error{Kind: turn.Timeout, Code: "canceled", Message: "the request was given up before the upstream had answered", Err: err}
+	case errors.Is(err, outbound.ErrRefused):
+		return &turn.Error{Kind: turn.Internal, Code: "upstream_not_allowed", Message: err.Error()}
+	case errors.As(err, &unreachable):
+		return &turn.Error{Kind: turn.Upstream, Code: "upstream_unreachable", Message: "the upstream cannot be reached: " + unreachable.Text}
+	case errors.Is(err, transport.ErrRefused):
+		return &turn.Error{Kind: turn.Upstream, Code: "no_http2", Message: "the upstream does not take streams over HTTP/2: choose another transport with --transport auto or sse"}
+	case errors.Is(err, transport.ErrNoEnd):
+		return &turn.Error{Kind: turn.Upstream, Code: "no_end_of_stream", Message: "the upstream's stream broke off: " + err.Error(), Err: transport.ErrNoEnd}
+	case errors.Is(err, transport.ErrClosed), errors.Is(err, errStopped):
+		return errClosed()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &turn.Error{Kind: turn.Upstream, Code: "connection_lost", Message: "the connection to the upstream was lost", Err: io.ErrUnexpectedEOF}
+	}
+	return &turn.Error{Kind: turn.Upstream, Code: "upstream_failed", Message: "the upstream failed: " + err.Error()}
+}
+
+// errClosed is the end of a stream that was closed.
+func errClosed() *turn.Error {
+	return &turn.Error{Kind: turn.Upstream, Code: "stream_closed", Message: "the stream was closed", Err: transport.ErrClosed}
+}
+
+// said returns what an error that the server worded means.
+func (c *Client) said(from *envelope.Error, retryAfter string) *turn.Error {
+	found, ok := byCode[from.Code]
+	if !ok {
+		found = cause{turn.Upstream, "upstream_error", ""}
+	}
+	text := from.Message
+	if title, detail, number := c.details(from); title != "" || detail != "" || number != 0 {
+		if known, ok := byDetail[number]; ok {
+			found = known
+		}
+		if known, ok := byTitle[strings.ToLower(title)]; ok {
+			found = known
+		}
+		if said := join(title, detail); said != "" {
+			text = said
+		}
+	}
+	text = "the upstream said: " + text + " (" + from.Code + ")"
+	if found.advice != "" {
+		text += ". " + found.advice
+	}
+	return &turn.Error{Kind: found.kind, Code: found.code, Message: text, RetryAfter: after(retryAfter)}
+}
+
+func join(title, detail string) string {
+	if title != "" && detail != "" {
+		return title + ": " + detail
+	}
+	return title + detail
+}
+
+// details reads the service's own part of an error.
+func (c *Client) details(from *envelope.Error) (title, detail string, number int32) {
+	const name = "aiserver.v1.ErrorDetails"
+	for i := range from.Details {
+		if d := &from.Details[i]; d.Type == name {
+			m := c.definitions.New(name)
+			if m.Parse(d.Value) == nil {
+				return readDetails(m)
+			}
+		}
+	}
+	return "", "", 0
+}
+
+func readDetails(m message.Message) (title, detail string, number int32) {
+	return m.Text("details", "title"), m.Text("details", "detail"), int32(m.Value("error").Enum())
+}
+
+// after reads the seconds of a Retry-After field; 0 for anything else.
+func after(field string) time.Duration {
+	seconds, err := strconv.ParseUint(strings.TrimSpace(field), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second //nolint:gosec
+}

@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/internal/tools"
+	"unwire/replay/agent/turn"
+)
+
+// handle does what one message of the server asks for. A message of a kind that the
+// definitions lack is none of our business: servers change every month.
+func (s *Stream) handle(m message.Message) error {
+	kind, member := m.Case("message")
+	switch kind {
+	case "interaction_update":
+		return s.update(member)
+	case "exec_server_message":
+		return s.exec(member)
+	case "kv_server_message":
+		return s.kv(member)
+	case "interaction_query":
+		return s.query(member)
+	case "exec_server_control_message":
+		s.control(member)
+	}
+	return nil
+}
+
+// emit queues an event.
+func (s *Stream) emit(e turn.Event) error {
+	if !s.events.put(e, s.stop) {
+		return errStopped
+	}
+	return nil
+}
+
+// update handles what the server tells of the turn.
+func (s *Stream) update(m message.Message) error {
+	kind, u := m.Case("message")
+	switch kind {
+	case "text_delta":
+		if text := u.Text("text"); text != "" {
+			return s.emit(turn.Text{Text: text})
+		}
+	case "thinking_delta":
+		if text := u.Text("text"); text != "" {
+			return s.emit(turn.Thinking{Text: text})
+		}
+	case "token_delta":
+		if n := u.Value("tokens").Int(); n > 0 {
+			return s.emit(turn.Tokens{N: n})
+		}
+	case "partial_tool_call", "tool_call_started":
+		tool, _ := u.Sub("tool_call").Case("tool")
+		s.mu.Lock()
+		s.calls.announce(u.Text("call_id"), tool)
+		s.mu.Unlock()
+	case "tool_call_completed":
+		s.mu.Lock()
+		s.calls.arrived(u.Text("call_id"))
+		s.mu.Unlock()
+	case "turn_ended":
+		s.turnEnded(u)
+	}
+	return nil
+}
+
+// turnEnded notes that the turn has ended; the event follows with the end of the stream.
+func (s *Stream) turnEnded(u message.Message) {
+	if s.ended != nil {
+		return
+	}
+	s.ended = &turn.Ended{Reason: turn.Finished}
+	usage := turn.Usage{}
+	for name, n := range map[string]*int64{
+		"input_tokens": &usage.Input, "output_tokens": &usage.Output,
+		"cache_read_tokens": &usage.CacheRead, "cache_write_tokens": &usage.CacheWrite, "reasoning_tokens": &usage.Reasoning,
+	} {
+		if u.Has(name) {
+			*n = max(u.Value(name).Int(), 0)
+			s.ended.Usage = &usage
+		}
+	}
+	s.limit = time.AfterFunc(endGrace, s.link.Interrupt)
+}
+
+// exec handles a request to run something.
+func (s *Stream) exec(m message.Message) error {
+	e := tools.ExecOf(m)
+	s.mu.Lock()
+	s.calls.arrived(e.CallID())
+	s.mu.Unlock()
+	if e.Kind == "request_context_args" {
+		return s.answered(s.finish(&e, s.set.Context(&e)))
+	}
+	call, refusal := s.set.Call(&e)
+	if call != nil {
+		s.mu.Lock()
+		id, err := s.calls.open(&e)
+		s.mu.Unlock()
+		switch {
+		case err != nil:
+			return err
+		case id != "":
+			call.ID = id
+			return s.emit(turn.Calling{Call: *call})
+		}
+		refusal = s.set.Refuse(&e, fmt.Sprintf("%d calls are open already.", maxCalls))
+	}
+	return s.answered(s.finish(&e, refusal))
+}
+
+func (s *Stream) answered(ok bool) error {
+	if !ok {
+		return errStopped
+	}
+	return nil
+}
+
+// control handles that the server does not wait for a call any more.
+func (s *Stream) control(m message.Message) {
+	if m.Has("abort") {
+		s.mu.Lock()
+		s.calls.abort(m.Uint32("abort", "id"))
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"net/url"
+	"sync"
+
+	"unwire/replay/agent/internal/transport"
+	"unwire/replay/outbound"
+)
+
+// agents are what opens the agent's streams, by host.
+type agents struct {
+	mu     sync.Mutex
+	found  *url.URL // the agent's host, once it is known
+	byHost map[string]*transport.Dialer
+}
+
+func (a *agents) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range a.byHost {
+		d.Close()
+	}
+}
+
+// agent returns what opens streams to the host that runs the agent.
+func (c *Client) agent(ctx context.Context) *transport.Dialer {
+	c.agents.mu.Lock()
+	defer c.agents.mu.Unlock()
+	u := c.agents.found
+	if u == nil {
+		known := false
+		if u, known = c.configured(ctx); u == nil {
+			u = c.o.Profile.Agent(c.o.URL, c.privacy())
+		}
+		if known {
+			c.agents.found = u
+		}
+	}
+	d := c.agents.byHost[u.Host]
+	if d == nil {
+		d = c.dialer(u)
+		if c.agents.byHost == nil {
+			c.agents.byHost = map[string]*transport.Dialer{}
+		}
+		c.agents.byHost[u.Host] = d
+	}
+	return d
+}
+
+// configured returns the agent's host as the server says it, by privacy mode; nil if it
+// does not say, or says one that we may not send to. known is false if it could not be
+// asked, so that it is asked again.
+//
+// Source: RESEARCH.md#transports
+func (c *Client) configured(ctx context.Context) (u *url.URL, known bool) {
+	if !c.o.Hosts {
+		return nil, true
+	}
+	config, err := c.unary(ctx, "aiserver.v1.ServerConfigService", "GetServerConfig")
+	if err != nil {
+		return nil, false
+	}
+	name := "agentn_url"
+	if c.o.Privacy {
+		name = "agent_url"
+	}
+	u, err = url.Parse(config.Text("agent_url_config", name))
+	if err != nil || u.Scheme != c.o.URL.Scheme && u.Scheme != "https" || outbound.CheckTarget(u, c.o.Live, c.o.AllowHosts) != nil {
+		return nil, true
+	}
+	return u, true
+}

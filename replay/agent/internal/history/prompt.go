@@ -1,0 +1,176 @@
+package history
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/turn"
+)
+
+// history writes the messages before the action as the conversation's state. Both lists
+// of it name blobs by their SHA-256, which the server fetches over the stream:
+// root_prompt_messages_json has what the model reads, one message as JSON each, and turns
+// what is shown, as messages of the definitions.
+//
+// Source: RESEARCH.md#agent-v1
+func (b *builder) history(state message.Message, list []turn.Message) error {
+	list = repair(list)
+	names := toolNames(list)
+	for i := range list {
+		text, err := json.Marshal(promptMessage(&list[i], names))
+		if err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+		id, err := b.blobs.Put(text)
+		if err != nil {
+			return err
+		}
+		state.Add("root_prompt_messages_json", id)
+	}
+	return b.turns(state, list)
+}
+
+// repair returns a transcript in which each call has a result and each result a call. An
+// interrupted call stays in a client's transcript for ever, and a compacted transcript
+// may have lost a call.
+func repair(list []turn.Message) []turn.Message {
+	results := map[string]bool{}
+	for i := range list {
+		for j := range list[i].Parts {
+			if r := list[i].Parts[j].Result; r != nil {
+				results[r.CallID] = true
+			}
+		}
+	}
+	asked := map[string]bool{}
+	out := make([]turn.Message, 0, len(list))
+	for i := range list {
+		m := turn.Message{Role: list[i].Role}
+		var missing []turn.Part
+		for _, p := range list[i].Parts {
+			switch {
+			case p.Call != nil && asked[p.Call.ID]:
+				continue // twice: its result would answer both
+			case p.Call != nil:
+				asked[p.Call.ID] = true
+				if !results[p.Call.ID] {
+					missing = append(missing, turn.Part{Result: &turn.Result{CallID: p.Call.ID, Rejected: true, Parts: []turn.Part{{Text: "The call was interrupted: there is no result."}}}})
+				}
+			case p.Result != nil && !asked[p.Result.CallID]:
+				text := textOf(&turn.Message{Parts: p.Result.Parts})
+				p = turn.Part{Text: "[Result of a tool whose call is not in this transcript]\n" + text}
+			}
+			m.Parts = append(m.Parts, p)
+		}
+		if m.Role == turn.ToolRole && !hasResult(&m) {
+			m.Role = turn.User
+		}
+		out = append(out, m)
+		if missing != nil {
+			out = append(out, turn.Message{Role: turn.ToolRole, Parts: missing})
+		}
+	}
+	return out
+}
+
+func hasResult(m *turn.Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Result != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// toolNames returns the names of the tools by the ids of their calls.
+func toolNames(list []turn.Message) map[string]string {
+	names := map[string]string{}
+	for i := range list {
+		for j := range list[i].Parts {
+			if call := list[i].Parts[j].Call; call != nil {
+				names[call.ID] = call.Name
+			}
+		}
+	}
+	return names
+}
+
+// A promptPart is one piece of a message for the model, as the AI SDK writes it.
+type promptPart struct {
+	Type       string          `json:"type"`
+	Text       string          `json:"text,omitempty"`
+	Image      string          `json:"image,omitempty"`
+	MediaType  string          `json:"mediaType,omitempty"`
+	ToolCallID string          `json:"toolCallId,omitempty"`
+	ToolName   string          `json:"toolName,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	// Result is a string, or parts if there are images in it.
+	Result  any  `json:"result,omitempty"`
+	IsError bool `json:"isError,omitempty"`
+}
+
+// A promptText is a message for the model: its content is a text, or parts.
+type promptText struct {
+	Role    turn.Role `json:"role"`
+	Content any       `json:"content"`
+}
+
+// promptMessage returns what becomes the JSON of a message.
+func promptMessage(m *turn.Message, names map[string]string) promptText {
+	if m.Role == turn.System {
+		return promptText{m.Role, textOf(m)}
+	}
+	parts := []promptPart{}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; {
+		case p.Thinking != "":
+			parts = append(parts, promptPart{Type: "reasoning", Text: p.Thinking})
+		case p.Image != nil:
+			parts = append(parts, imagePart(p.Image))
+		case p.Call != nil:
+			parts = append(parts, promptPart{Type: "tool-call", ToolCallID: p.Call.ID, ToolName: p.Call.Name, Args: objectOf(p.Call.Arguments)})
+		case p.Result != nil:
+			parts = append(parts, resultPart(p.Result, names))
+		case p.Text != "":
+			parts = append(parts, promptPart{Type: "text", Text: p.Text})
+		}
+	}
+	return promptText{m.Role, parts}
+}
+
+// objectOf returns arguments that are valid JSON, or an empty object.
+func objectOf(arguments json.RawMessage) json.RawMessage {
+	if !json.Valid(arguments) {
+		return json.RawMessage(`{}`)
+	}
+	return arguments
+}
+
+func imagePart(image *turn.Image) promptPart {
+	return promptPart{Type: "image", Image: base64.StdEncoding.EncodeToString(image.Data), MediaType: image.MIME}
+}
+
+func resultPart(r *turn.Result, names map[string]string) promptPart {
+	p := promptPart{Type: "tool-result", ToolCallID: r.CallID, ToolName: names[r.CallID], IsError: r.IsError || r.Rejected}
+	text := textOf(&turn.Message{Parts: r.Parts})
+	if text == "" && r.Rejected {
+		text = "The tool was not run."
+	}
+	p.Result = text
+	parts := []promptPart{}
+	images := false
+	for i := range r.Parts {
+		if image := r.Parts[i].Image; image != nil {
+			parts = append(parts, imagePart(image))
+			images = true
+		} else if t := r.Parts[i].Text; t != "" {
+			parts = append(parts, promptPart{Type: "text", Text: t})
+		}
+	}
+	if images {
+		p.Result = parts
+	}
+	return p
+}

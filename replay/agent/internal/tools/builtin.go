@@ -1,0 +1,140 @@
+package tools
+
+import (
+	"strings"
+
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/turn"
+)
+
+// answerBuiltIn writes the result of a client's tool as what the server expects of its
+// built-in one. The texts of tools have no common form, so what cannot be told from them
+// is left out.
+func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Message {
+	if e.Kind == "shell_stream_args" {
+		return s.streamShell(e, r, text)
+	}
+	root, result := s.answer(e)
+	if r.IsError && e.Kind != "shell_args" {
+		if !refuseAs(result, e.Args, text, "error", "rejected") {
+			return []message.Message{s.throw(e, text)}
+		}
+		return []message.Message{root}
+	}
+	switch e.Kind {
+	case "shell_args":
+		answerShell(result, e.Args, r, text)
+	case "read_args", "redacted_read_args":
+		answerRead(result.At("success"), e.Args, r, text)
+	case "write_args":
+		content := e.Args.Text("file_text")
+		result.At("success").Set("path", e.Args.Text("path")).Set("lines_created", lines(content)).Set("file_size", len(content))
+	case "delete_args":
+		result.At("success").Set("path", e.Args.Text("path")).Set("deleted_file", e.Args.Text("path"))
+	case "ls_args":
+		answerList(result.At("success", "directory_tree_root"), e.Args.Text("path"), text)
+	case "grep_args":
+		answerGrep(result.At("success"), e.Args, text)
+	case "fetch_args":
+		result.At("success").Set("url", e.Args.Text("url")).Set("content", text).Set("status_code", 200).Set("content_type", "text/plain")
+	default:
+		return s.Refuse(e, "unwire cannot express the result")
+	}
+	return []message.Message{root}
+}
+
+// refuseAs is refuse with the members in another order.
+func refuseAs(result, args message.Message, reason string, names ...string) bool {
+	for _, name := range names {
+		if !result.HasField(name) {
+			continue
+		}
+		member := result.At(name)
+		message.CopyCommon(member, args)
+		for _, field := range reasons {
+			if member.HasField(field) {
+				member.Set(field, reason)
+				break
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// streamShell writes the result of a shell whose output is events.
+func (s *Set) streamShell(e *Exec, r *turn.Result, text string) []message.Message {
+	start, event := s.answer(e)
+	event.At("start")
+	list := []message.Message{start}
+	output, code := "stdout", 0
+	if r.IsError {
+		output, code = "stderr", 1
+	}
+	if text != "" {
+		root, event := s.answer(e)
+		event.At(output).Set("data", text)
+		list = append(list, root)
+	}
+	root, event := s.answer(e)
+	event.At("exit").Set("code", code).Set("cwd", e.Args.Text("working_directory"))
+	return append(list, root)
+}
+
+func answerShell(result, args message.Message, r *turn.Result, text string) {
+	name, output, code := "success", "stdout", 0
+	if r.IsError {
+		name, output, code = "failure", "stderr", 1
+	}
+	member := result.At(name).Set("exit_code", code).Set(output, text)
+	message.CopyCommon(member, args)
+}
+
+// answerRead writes the content of a file: text, or the first image.
+func answerRead(success, args message.Message, r *turn.Result, text string) {
+	success.Set("path", args.Text("path"))
+	if text == "" {
+		for i := range r.Parts {
+			if image := r.Parts[i].Image; image != nil {
+				success.Set("data", image.Data).Set("file_size", len(image.Data))
+				return
+			}
+		}
+	}
+	success.Set("content", text).Set("total_lines", lines(text)).Set("file_size", len(text))
+}
+
+// answerList writes a listing: each line is a name, and one that ends in a slash is that
+// of a folder.
+func answerList(root message.Message, path, text string) {
+	root.Set("abs_path", path).Set("children_were_processed", true)
+	files := 0
+	for line := range strings.Lines(text) {
+		name := strings.TrimSpace(line)
+		switch folder, ok := strings.CutSuffix(name, "/"); {
+		case name == "":
+		case ok:
+			root.AddNew("children_dirs").Set("abs_path", join(path, folder))
+		default:
+			root.AddNew("children_files").Set("name", name)
+			files++
+		}
+	}
+	root.Set("num_files", files)
+}
+
+func join(folder, name string) string {
+	if folder == "" || strings.HasPrefix(name, "/") {
+		return name
+	}
+	return strings.TrimSuffix(folder, "/") + "/" + name
+}
+
+// lines counts lines as editors do: a last one without an end counts.
+func lines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}

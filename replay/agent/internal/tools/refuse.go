@@ -1,0 +1,64 @@
+package tools
+
+import "unwire/replay/agent/internal/message"
+
+// refusals are the members of a result that say that nothing was done, the most exact
+// first.
+var refusals = []string{"rejected", "error", "failure", "permission_denied"}
+
+// reasons are the fields of such a member that say why.
+var reasons = []string{"reason", "error", "client_visible_error"}
+
+// Refuse returns the messages that tell the server that e was not done, and why: the
+// result type of its kind, where that type can say so.
+func (s *Set) Refuse(e *Exec, reason string) []message.Message {
+	if e.Kind == "" {
+		return []message.Message{s.throw(e, reason)}
+	}
+	root, result := s.answer(e)
+	switch e.Kind {
+	case "list_mcp_resources_exec_args":
+		result.At("success") // there are none
+	case "read_mcp_resource_exec_args":
+		result.At("not_found").Set("uri", e.Args.Text("uri"))
+	case "force_background_shell_args":
+		result.Set("status", int(statusNotFound))
+	default:
+		if !refuse(result, e.Args, reason) {
+			return []message.Message{s.throw(e, reason)}
+		}
+	}
+	return []message.Message{root}
+}
+
+// statusNotFound is FORCE_BACKGROUND_SHELL_STATUS_NOT_FOUND.
+const statusNotFound = 2
+
+// refuse sets the member of a result that says that nothing was done.
+func refuse(result, args message.Message, reason string) bool {
+	for _, name := range refusals {
+		if !result.HasField(name) {
+			continue
+		}
+		member := result.At(name)
+		message.CopyCommon(member, args)
+		for _, field := range reasons {
+			if member.HasField(field) {
+				member.Set(field, reason)
+				break
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// notFound returns the answer to a call of a tool that the client did not offer.
+func (s *Set) notFound(e *Exec) []message.Message {
+	root, result := s.answer(e)
+	missing := result.At("tool_not_found").Set("name", e.Args.Text("name"))
+	for i := range s.tools {
+		missing.Add("available_tools", s.tools[i].Name)
+	}
+	return []message.Message{root}
+}

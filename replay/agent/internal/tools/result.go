@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"strings"
+
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/turn"
+)
+
+// Answer returns the messages that carry the result of a client's tool to the server.
+func (s *Set) Answer(e *Exec, r *turn.Result) []message.Message {
+	text := textOf(r)
+	if r.Rejected {
+		if text == "" {
+			text = "The tool was not run."
+		}
+		return s.Refuse(e, text)
+	}
+	if e.Kind == "mcp_args" {
+		root, result := s.answer(e)
+		answerMCP(result, r)
+		return []message.Message{root}
+	}
+	return s.answerBuiltIn(e, r, text)
+}
+
+// answerMCP writes the result of an announced tool.
+func answerMCP(result message.Message, r *turn.Result) {
+	success := result.At("success")
+	for i := range r.Parts {
+		switch p := &r.Parts[i]; {
+		case p.Image != nil:
+			success.AddNew("content").At("image").Set("data", p.Image.Data).Set("mime_type", p.Image.MIME)
+		default:
+			success.AddNew("content").At("text").Set("text", p.Text)
+		}
+	}
+	if len(r.Parts) == 0 {
+		success.AddNew("content").At("text")
+	}
+	if r.IsError {
+		success.Set("is_error", true)
+	}
+}
+
+// ShowResult writes a result as a turn of the past has it.
+func ShowResult(result message.Message, r *turn.Result) {
+	switch text := textOf(r); {
+	case r.Rejected:
+		result.At("rejected").Set("reason", text)
+	case r.IsError:
+		result.At("error").Set("error", text)
+	default:
+		answerMCP(result, r)
+	}
+}
+
+// textOf returns the texts of a result, one behind the other.
+func textOf(r *turn.Result) string {
+	var texts []string
+	for i := range r.Parts {
+		if r.Parts[i].Image == nil && r.Parts[i].Text != "" {
+			texts = append(texts, r.Parts[i].Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

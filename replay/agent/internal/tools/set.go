@@ -1,0 +1,143 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/turn"
+)
+
+// Provider is the name of the server of tools that the client's tools are announced
+// under.
+const Provider = "unwire"
+
+// maxArguments bounds the arguments of a call, as JSON.
+const maxArguments = 8 << 20
+
+// A Set has the tools that a client offers in one request.
+type Set struct {
+	definitions *message.Definitions
+	tools       []turn.Tool
+	byName      map[string]*turn.Tool
+	table       *Map
+	schemas     map[string]*schemaCheck
+}
+
+// NewSet returns the tools of a request.
+//
+// Errors: a *turn.Error of kind Invalid for a tool without a name, with the name of
+// another one, or with a schema that is no JSON object.
+func NewSet(d *message.Definitions, list []turn.Tool, table *Map) (*Set, error) {
+	s := &Set{definitions: d, tools: list, byName: map[string]*turn.Tool{}, table: table, schemas: map[string]*schemaCheck{}}
+	for i := range list {
+		t := &list[i]
+		param := fmt.Sprintf("tools.%d", i)
+		if t.Name == "" {
+			return nil, &turn.Error{Kind: turn.Invalid, Param: param, Message: param + " has no name"}
+		}
+		if s.byName[t.Name] != nil {
+			return nil, &turn.Error{Kind: turn.Invalid, Param: param, Message: fmt.Sprintf("two tools have the name %q", t.Name)}
+		}
+		var object map[string]json.RawMessage
+		if len(t.Schema) > 0 && (json.Unmarshal(t.Schema, &object) != nil || object == nil) {
+			return nil, &turn.Error{Kind: turn.Invalid, Param: param, Message: fmt.Sprintf("the schema of the tool %q is not a JSON object", t.Name)}
+		}
+		s.byName[t.Name] = t
+	}
+	return s, nil
+}
+
+// Announce writes the tools into an McpTools message.
+func (s *Set) Announce(m message.Message) error {
+	for i := range s.tools {
+		t := &s.tools[i]
+		def := m.AddNew("mcp_tools").Set("name", t.Name).Set("description", t.Description).
+			Set("provider_identifier", Provider).Set("tool_name", t.Name)
+		schema := t.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		if err := protojson.Unmarshal(schema, def.At("input_schema").Interface()); err != nil {
+			return &turn.Error{Kind: turn.Invalid, Message: fmt.Sprintf("the schema of the tool %q cannot be sent: %v", t.Name, err), Err: err}
+		}
+	}
+	return nil
+}
+
+// Call returns the call of a client's tool that does what e asks for. If there is none,
+// refusal has the messages that say so to the server.
+func (s *Set) Call(e *Exec) (call *turn.Call, refusal []message.Message) {
+	if e.Kind == "mcp_args" {
+		return s.callMCP(e)
+	}
+	call, reason := s.table.call(s, e)
+	if call == nil {
+		return nil, s.Refuse(e, reason)
+	}
+	return call, nil
+}
+
+// callMCP is Call for a tool that was announced.
+func (s *Set) callMCP(e *Exec) (call *turn.Call, refusal []message.Message) {
+	name, ok := s.resolve(e.Args.Text("tool_name"), e.Args.Text("name"))
+	if !ok {
+		return nil, s.notFound(e)
+	}
+	arguments, err := argumentsOf(e.Args)
+	if err != nil {
+		return nil, s.Refuse(e, err.Error())
+	}
+	return &turn.Call{Name: name, Arguments: arguments}, nil
+}
+
+// resolve finds a tool by what the server calls it: with or without the provider before
+// its name, as servers of the protocol write it.
+func (s *Set) resolve(names ...string) (name string, ok bool) {
+	for _, name := range names {
+		if s.byName[name] != nil {
+			return name, true
+		}
+		for _, prefix := range []string{"mcp_" + Provider + "_", Provider + "-", Provider + "_"} {
+			if bare, cut := strings.CutPrefix(name, prefix); cut && s.byName[bare] != nil {
+				return bare, true
+			}
+		}
+	}
+	return "", false
+}
+
+// argumentsOf returns the arguments of an McpArgs as a JSON object.
+func argumentsOf(args message.Message) (json.RawMessage, error) {
+	object := map[string]json.RawMessage{}
+	var failed error
+	size := 0
+	args.Value("args").Map().Range(func(key protoreflect.MapKey, v protoreflect.Value) bool {
+		raw := []byte("null")
+		if m := (message.Message{Message: v.Message()}); hasKind(m) {
+			if raw, failed = protojson.Marshal(m.Interface()); failed != nil {
+				failed = fmt.Errorf("the argument %.40q is not valid: %w", key.String(), failed)
+				return false
+			}
+		}
+		if size += len(raw) + len(key.String()); size > maxArguments {
+			failed = fmt.Errorf("the arguments are larger than %d MB", maxArguments>>20)
+			return false
+		}
+		object[key.String()] = raw
+		return true
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return json.Marshal(object)
+}
+
+// hasKind reports whether a google.protobuf.Value has a value.
+func hasKind(m message.Message) bool {
+	return m.WhichOneof(m.Descriptor().Oneofs().Get(0)) != nil
+}

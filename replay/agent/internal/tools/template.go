@@ -1,0 +1,87 @@
+package tools
+
+import (
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/agent/internal/message"
+)
+
+// placeholder is a field in a text of a row.
+var placeholder = regexp.MustCompile(`\$\{([a-z_]+)(\|sh|\|text)?\}`)
+
+// fieldsIn returns the fields that a template names.
+func fieldsIn(template any) (names []string) {
+	switch v := template.(type) {
+	case string:
+		for _, m := range placeholder.FindAllStringSubmatch(v, -1) {
+			names = append(names, m[1])
+		}
+	case []any:
+		for _, item := range v {
+			names = append(names, fieldsIn(item)...)
+		}
+	case map[string]any:
+		for _, item := range v {
+			names = append(names, fieldsIn(item)...)
+		}
+	}
+	return names
+}
+
+// expand fills in a template. ok is false for one that is a field which is not set.
+func expand(template any, args message.Message) (v any, ok bool) {
+	switch t := template.(type) {
+	case string:
+		if m := placeholder.FindStringSubmatch(t); m != nil && m[0] == t && m[2] == "" {
+			if !args.Has(m[1]) {
+				return nil, false
+			}
+			return plain(args.Field(m[1]), args.Value(m[1])), true
+		}
+		return placeholder.ReplaceAllStringFunc(t, func(s string) string {
+			m := placeholder.FindStringSubmatch(s)
+			text := args.Value(m[1]).String()
+			if m[2] == "|sh" {
+				text = quote(text)
+			}
+			return text
+		}), true
+	case []any:
+		list := make([]any, 0, len(t))
+		for _, item := range t {
+			if v, ok := expand(item, args); ok {
+				list = append(list, v)
+			}
+		}
+		return list, true
+	case map[string]any:
+		object := map[string]any{}
+		for name, item := range t {
+			if v, ok := expand(item, args); ok {
+				object[name] = v
+			}
+		}
+		return object, true
+	}
+	return template, true
+}
+
+// plain returns a field as what becomes JSON.
+func plain(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
+	if !fd.IsList() {
+		return v.Interface()
+	}
+	list := make([]any, v.List().Len())
+	for i := range list {
+		list[i] = v.List().Get(i).Interface()
+	}
+	return list
+}
+
+// quote quotes a text for a POSIX shell.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,196 @@
+package tools
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"unwire/replay/agent/turn"
+)
+
+// A Map says which tool of the client does what a built-in tool of the server does. It
+// is JSON:
+//
+//	{
+//	  "v": 1,
+//	  "tools": [
+//	    {"exec": ["shell", "shell_stream"], "tool": "bash",
+//	     "arguments": {"command": "${command}", "workdir": "${working_directory}"},
+//	     "optional": {"description": "Run a command"}},
+//	    {"exec": ["grep"], "when": ["glob"], "unless": ["pattern"], "tool": "glob",
+//	     "arguments": {"pattern": "${glob}", "path": "${path}"}}
+//	  ]
+//	}
+//
+// The first row counts that fits: exec has the request, all fields of when are set in it
+// and none of unless, the client offered the tool, and the tool's schema accepts the
+// arguments. In texts, ${field} is a field of the request, and ${field|sh} is it quoted
+// for a POSIX shell, and ${field|text} the empty text where it is not set. A member whose whole text is ${field} has the field's type, and is
+// left out where the field is not set. Members of optional are left out where the
+// schema does not have them; a schema that does not have one of arguments does not fit.
+type Map struct{ rows []row }
+
+// A row maps one tool.
+type row struct {
+	Exec      []string       `json:"exec"`
+	When      []string       `json:"when"`
+	Unless    []string       `json:"unless"`
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+	Optional  map[string]any `json:"optional"`
+}
+
+// maxMap bounds a table, in bytes.
+const maxMap = 1 << 20
+
+//go:embed toolmap.json
+var builtinTable []byte
+
+// Builtin returns the built-in table.
+func Builtin() *Map {
+	m, err := parse(builtinTable)
+	if err != nil { // the table is part of the program, and tested
+		panic("agent: " + err.Error())
+	}
+	return m
+}
+
+// ParseMap reads a table. Its rows come before those of the built-in one.
+//
+// Limits: 1 MB.
+// Errors: what is not a table, and names that are not those of the protocol.
+func ParseMap(data []byte) (*Map, error) {
+	if len(data) > maxMap {
+		return nil, fmt.Errorf("the table of tools is larger than %d MB", maxMap>>20)
+	}
+	m, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	m.rows = append(m.rows, Builtin().rows...)
+	return m, nil
+}
+
+func parse(data []byte) (*Map, error) {
+	var file struct {
+		V     int   `json:"v"`
+		Tools []row `json:"tools"`
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf("the table of tools cannot be read: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("the table of tools has something behind its end")
+	}
+	if file.V != 1 {
+		return nil, fmt.Errorf("the table of tools has the version %d, not 1", file.V)
+	}
+	for i := range file.Tools {
+		if err := file.Tools[i].check(); err != nil {
+			return nil, fmt.Errorf("tools[%d]: %w", i, err)
+		}
+	}
+	return &Map{rows: file.Tools}, nil
+}
+
+// mappable are the requests whose results a client's tool can give, with the fields of
+// their arguments.
+var mappable = map[string][]string{
+	"shell":         {"command", "working_directory", "timeout", "description"},
+	"shell_stream":  {"command", "working_directory", "timeout", "description"},
+	"read":          {"path", "offset", "limit"},
+	"redacted_read": {"path", "offset", "limit"},
+	"ls":            {"path", "ignore"},
+	"grep": {
+		"pattern", "path", "glob", "output_mode", "context_before", "context_after", "context",
+		"case_insensitive", "type", "head_limit", "multiline", "offset",
+	},
+	"write":  {"path", "file_text", "file_bytes"},
+	"delete": {"path"},
+	"fetch":  {"url"},
+}
+
+func (r *row) check() error {
+	if r.Tool == "" || len(r.Exec) == 0 {
+		return fmt.Errorf("tool and exec are required")
+	}
+	names := slices.Concat(r.When, r.Unless)
+	for _, v := range []any{r.Arguments, r.Optional} {
+		names = append(names, fieldsIn(v)...)
+	}
+	for _, exec := range r.Exec {
+		fields, ok := mappable[exec]
+		if !ok {
+			return fmt.Errorf("exec: %q cannot be mapped", exec)
+		}
+		for _, name := range names {
+			if !slices.Contains(fields, name) {
+				return fmt.Errorf("%s has no field %q", exec, name)
+			}
+		}
+	}
+	return nil
+}
+
+// call returns the call that does what e asks for, or why there is none.
+func (m *Map) call(s *Set, e *Exec) (*turn.Call, string) {
+	const none = "This client does not have that tool. Use one of the tools that it announced."
+	exec := strings.TrimSuffix(e.Kind, "_args")
+	if _, ok := mappable[exec]; !ok || e.Kind == "" {
+		return nil, none
+	}
+	reason := none
+	for i := range m.rows {
+		r := &m.rows[i]
+		if !slices.Contains(r.Exec, exec) || !r.applies(e) || s.byName[r.Tool] == nil {
+			continue
+		}
+		arguments, err := s.fit(r, e)
+		if err == nil {
+			return &turn.Call{Name: r.Tool, Arguments: arguments}, ""
+		}
+		reason = fmt.Sprintf("The client's tool %q cannot do this: %v. Use one of the tools that it announced.", r.Tool, err)
+	}
+	return nil, reason
+}
+
+// applies reports whether the conditions of a row hold.
+func (r *row) applies(e *Exec) bool {
+	set := func(name string) bool { return e.Args.Has(name) }
+	return !slices.ContainsFunc(r.When, func(name string) bool { return !set(name) }) && !slices.ContainsFunc(r.Unless, set)
+}
+
+// fit makes the arguments of a row, and checks them against the tool's schema.
+func (s *Set) fit(r *row, e *Exec) (json.RawMessage, error) {
+	schema, err := s.schema(r.Tool)
+	if err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	for name, template := range r.Arguments {
+		v, ok := expand(template, e.Args)
+		if !ok {
+			continue
+		}
+		if !schema.knows(name) {
+			return nil, fmt.Errorf("it has no parameter %q", name)
+		}
+		object[name] = v
+	}
+	for name, template := range r.Optional {
+		if v, ok := expand(template, e.Args); ok && schema.declares(name) {
+			object[name] = v
+		}
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return data, schema.validate(data)
+}

@@ -1,0 +1,73 @@
+package transport
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"unwire/captures"
+)
+
+// begin starts recording a request; nil without a recorder.
+func (d *Dialer) begin(req *http.Request, version string) (captures.Recording, error) {
+	if d.Recorder == nil {
+		return nil, nil
+	}
+	record, err := d.Recorder.Begin(captures.Exchange{
+		Method: req.Method, URL: req.URL.String(), HTTP: version, RequestHeaders: headers(req.Header), Started: time.Now(), Source: "serve",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	return record, nil
+}
+
+// headers lists fields in the order of their names.
+func headers(h http.Header) captures.Headers {
+	var out captures.Headers
+	for name, values := range h {
+		for _, v := range values {
+			out = append(out, captures.Header{Name: strings.ToLower(name), Value: v})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b captures.Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func recordResponse(record captures.Recording, resp *http.Response, server string) {
+	if record == nil {
+		return
+	}
+	var about captures.TLS
+	if t := resp.TLS; t != nil {
+		about = captures.TLS{ServerName: t.ServerName, ALPN: t.NegotiatedProtocol}
+	}
+	record.Connection(about, server)
+	record.Response(resp.StatusCode, headers(resp.Header))
+}
+
+func recordTrailers(record captures.Recording, h http.Header) {
+	if record != nil && len(h) > 0 {
+		record.Trailers(captures.Down, headers(h))
+	}
+}
+
+func endRecord(record captures.Recording, outcome captures.Outcome, err error) {
+	if record == nil {
+		return
+	}
+	reason := ""
+	if err != nil {
+		reason = err.Error()
+	}
+	record.End(outcome, reason)
+}
+
+func idOf(record captures.Recording) int64 {
+	if record == nil {
+		return 0
+	}
+	return record.ID()
+}

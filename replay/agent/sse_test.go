@@ -1,0 +1,90 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"unwire/replay/agent"
+	"unwire/replay/agent/turn"
+)
+
+// toolScript asks for two tools at once and stores blobs, over a fallback of one form.
+func toolScript(sse string) string {
+	return fmt.Sprintf(`{"v":1,"sse":%q,"appends":{"window":16,"hold_ms":20},"turns":[{"steps":[
+		{"thinking":"hm"},{"kv_set":{"data":"note","as":"n"}},
+		{"tools":{"calls":[
+			{"name":"mcp","args":{"name":"add","toolName":"add","args":{"x":1}},"require":"success"},
+			{"name":"mcp","args":{"name":"add","toolName":"add","args":{"x":2}},"require":"success"}]}},
+		{"kv_get":{"blob":"n"}},{"text":"done"},{"turn_ended":{"inputTokens":"3"}}]}]}`, sse)
+}
+
+func checkTools(t *testing.T, c *agent.Client) {
+	t.Helper()
+	text, calls, ended, err := finish(t, run(t, c, user("go", turn.Tool{Name: "add", Schema: json.RawMessage(`{}`)})), echo)
+	if err != nil || text != "done" || len(calls) != 2 || ended == nil || ended.Usage == nil || ended.Usage.Input != 3 {
+		t.Errorf("got %q, %v, %+v, %v", text, calls, ended, err)
+	}
+	if calls[0].ID == calls[1].ID {
+		t.Errorf("two calls have the id %q", calls[0].ID)
+	}
+}
+
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	for _, sse := range []string{"raw", "base64", "connect"} {
+		t.Run(sse, func(t *testing.T) {
+			t.Parallel()
+			checkTools(t, connect(t, toolScript(sse), func(o *agent.Options) { o.Transport = agent.SSE }))
+		})
+	}
+}
+
+// TestAutoFallsBack puts a proxy before the stand-in that knows HTTP/1.1 only, with TLS
+// and without, so that HTTP/2 is refused.
+func TestAutoFallsBack(t *testing.T) {
+	t.Parallel()
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprint("plain ", plain), func(t *testing.T) {
+			t.Parallel()
+			server, roots := start(t, toolScript("raw"))
+			u, err := url.Parse(server.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			front := newProxy(t, u, roots, plain)
+			checkTools(t, connectTo(t, front, agent.Auto))
+		})
+	}
+}
+
+// TestAutoFallsBackOnStatus has a server whose stream answers 464, as a load balancer
+// does.
+func TestAutoFallsBackOnStatus(t *testing.T) {
+	t.Parallel()
+	server, roots := start(t, toolScript("raw"))
+	u, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := proxyTo(t, u, roots)
+	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/agent.v1.AgentService/Run" {
+			w.WriteHeader(464)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	c := connectTo(t, front, agent.Auto)
+	checkTools(t, c)
+	checkTools(t, c) // which knows by now
+	if _, err := connectTo(t, front, agent.HTTP2).Run(t.Context(), "", user("go")); err == nil {
+		t.Error("HTTP2 fell back, too")
+	}
+}

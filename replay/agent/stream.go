@@ -1,0 +1,279 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"unwire/replay/agent/internal/history"
+	"unwire/replay/agent/internal/message"
+	"unwire/replay/agent/internal/tools"
+	"unwire/replay/agent/internal/transport"
+	"unwire/replay/agent/turn"
+)
+
+// Intervals of the protocol.
+//
+// Source: RESEARCH.md#transports
+const (
+	heartbeatInterval     = 5 * time.Second
+	execHeartbeatInterval = 3 * time.Second
+)
+
+const (
+	// maxOutgoing is how many messages may wait to be sent. The reader waits while it is
+	// reached.
+	maxOutgoing = 64
+
+	// cancelGrace is how long Close waits until a stream's cancellation is sent.
+	cancelGrace = 300 * time.Millisecond
+
+	// endGrace is how long the server may take to end the stream after the turn.
+	endGrace = 5 * time.Second
+)
+
+// A Stream is one turn. Next, Answer, Pending and Close may be called concurrently.
+type Stream struct {
+	client       *Client
+	conversation string
+	set          *tools.Set
+	link         transport.Stream
+
+	events   *queue
+	outgoing chan outgoing
+	stop     chan struct{} // closed by Close, and when the stream has ended
+	stopOnce sync.Once
+	closing  sync.Once
+	closed   atomic.Bool // by Close
+	running  sync.WaitGroup
+	ended    *turn.Ended // the reader's, once the turn has ended
+	limit    *time.Timer // from the end of the turn to that of the stream
+
+	// blobs are the reader's, once the stream runs.
+	blobs history.Blobs
+
+	mu    sync.Mutex
+	calls calls
+}
+
+func newStream(c *Client, conversation string, set *tools.Set) *Stream {
+	return &Stream{
+		client: c, conversation: conversation, set: set,
+		events: newQueue(), outgoing: make(chan outgoing, maxOutgoing), stop: make(chan struct{}),
+		calls: newCalls(),
+	}
+}
+
+// An outgoing message waits for the writer, which closes sent.
+type outgoing struct {
+	message []byte
+	sent    chan struct{}
+}
+
+// start runs the reader and the writer.
+func (s *Stream) start() {
+	s.running.Go(s.read)
+	s.running.Go(s.write)
+}
+
+// Conversation returns the id of the conversation.
+func (s *Stream) Conversation() string { return s.conversation }
+
+// ExchangeID returns the number of the stream in the capture; 0 without a recorder.
+func (s *Stream) ExchangeID() int64 { return s.link.ExchangeID() }
+
+// Next waits for the next event of the turn. Ended comes exactly once; after it Next
+// returns io.EOF. If ctx ends first, nothing is lost and Next may be called again.
+//
+// Errors: ctx's, or a *turn.Error, which ends the turn.
+func (s *Stream) Next(ctx context.Context) (turn.Event, error) { return s.events.take(ctx) }
+
+// Pending reports whether the server announced a call that it has not asked for yet.
+func (s *Stream) Pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls.announced) > 0
+}
+
+// Answer sends the result of a call, by the id of its Calling event. It waits while the
+// server does not read.
+//
+// Errors: a *turn.Error of kind NotFound for a call that is not open, and of kind
+// Upstream if the stream has ended.
+func (s *Stream) Answer(r turn.Result) error {
+	s.mu.Lock()
+	exec := s.calls.close(r.CallID)
+	s.mu.Unlock()
+	if exec == nil {
+		return &turn.Error{Kind: turn.NotFound, Code: "unknown_call", Message: "the stream has no open call with this id"}
+	}
+	if !s.finish(exec, s.set.Answer(exec, &r)) {
+		return &turn.Error{Kind: turn.Upstream, Code: "stream_ended", Message: "the upstream's stream has ended before the result was sent"}
+	}
+	return nil
+}
+
+// Close cancels the turn, unless it has ended, and waits until nothing of it runs.
+func (s *Stream) Close() {
+	s.closing.Do(func() {
+		s.closed.Store(true)
+		s.cancel()
+		s.link.Interrupt()
+		s.halt()
+		s.running.Wait()
+		s.link.Close()
+	})
+}
+
+// cancel tells the server that the turn is not wanted any more.
+func (s *Stream) cancel() {
+	root := s.client.definitions.Client()
+	root.At("conversation_action", "cancel_action")
+	timer := time.NewTimer(cancelGrace)
+	defer timer.Stop()
+	sent := make(chan struct{})
+	select {
+	case s.outgoing <- outgoing{root.Bytes(), sent}:
+	case <-s.stop:
+		return
+	case <-timer.C:
+		return
+	}
+	select {
+	case <-sent:
+	case <-s.stop:
+	case <-timer.C:
+	}
+}
+
+// halt ends the reader and the writer.
+func (s *Stream) halt() { s.stopOnce.Do(func() { close(s.stop) }) }
+
+// send queues a message for the writer. It reports false if the stream has ended.
+func (s *Stream) send(m message.Message) bool {
+	select {
+	case <-s.stop:
+		return false
+	default:
+	}
+	select {
+	case s.outgoing <- outgoing{message: m.Bytes()}:
+		return true
+	case <-s.stop:
+		return false
+	}
+}
+
+// finish sends the answer to an exec request, and what has to follow it. It reports false
+// if the stream has ended before the answer. A server may end the turn as soon as it has
+// the answer, so the stream_close that follows need not be sent any more.
+func (s *Stream) finish(e *tools.Exec, messages []message.Message) bool {
+	for _, m := range messages {
+		if !s.send(m) {
+			return false
+		}
+	}
+	s.send(s.set.StreamClose(e))
+	return true
+}
+
+// write sends what is queued, and heartbeats.
+func (s *Stream) write() {
+	beat, execBeat := time.NewTicker(s.client.beat), time.NewTicker(s.client.execBeat)
+	defer beat.Stop()
+	defer execBeat.Stop()
+	alive := s.client.definitions.Client()
+	alive.At("client_heartbeat")
+	heartbeat := alive.Bytes()
+	for {
+		var err error
+		select {
+		case m := <-s.outgoing:
+			err = s.link.Send(m.message)
+			if m.sent != nil {
+				close(m.sent)
+			}
+		case <-beat.C:
+			err = s.link.Send(heartbeat)
+		case <-execBeat.C:
+			for _, id := range s.openCalls() {
+				if err = s.link.Send(s.execHeartbeat(id)); err != nil {
+					break
+				}
+			}
+		case <-s.stop:
+			return
+		}
+		if err != nil { // the reader learns why
+			s.link.Interrupt()
+			return
+		}
+	}
+}
+
+func (s *Stream) openCalls() []uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls.execIDs()
+}
+
+func (s *Stream) execHeartbeat(id uint32) []byte {
+	root := s.client.definitions.Client()
+	beat := root.At("exec_client_control_message", "heartbeat")
+	if id != 0 {
+		beat.Set("id", id)
+	}
+	return root.Bytes()
+}
+
+// read handles what the server sends until the stream ends.
+func (s *Stream) read() {
+	err := s.readAll()
+	if errors.Is(err, errStopped) {
+		s.drain()
+	}
+	if s.limit != nil && !s.limit.Stop() && s.ended != nil && !errors.Is(err, io.EOF) {
+		err = io.EOF // the server did not end the stream after the turn
+	}
+	switch {
+	case s.closed.Load():
+		s.events.close(errClosed())
+	case errors.Is(err, io.EOF) && s.ended != nil:
+		s.events.put(*s.ended, s.stop)
+		s.events.close(io.EOF)
+	case errors.Is(err, io.EOF):
+		s.events.close(&turn.Error{Kind: turn.Upstream, Code: "no_turn_ended", Message: "the upstream ended the stream before the turn had ended"})
+	default:
+		s.events.close(s.client.failure(err))
+	}
+	s.halt()
+}
+
+// drain reads what a stream that was closed still has, so that the server can end it.
+func (s *Stream) drain() {
+	for {
+		if _, err := s.link.Receive(); err != nil {
+			return
+		}
+	}
+}
+
+func (s *Stream) readAll() error {
+	for {
+		data, err := s.link.Receive()
+		if err != nil {
+			return err
+		}
+		m := s.client.definitions.Server()
+		if err := m.Parse(data); err != nil {
+			return fmt.Errorf("a message of the upstream does not fit the definitions: %w", err)
+		}
+		if err := s.handle(m); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// Package chat is the gateway's front end for OpenAI's Chat Completions API:
+// POST /v1/chat/completions, as a stream and as one JSON answer, and GET /v1/models.
+//
+// It translates and keeps nothing. A request becomes a turn.Request for front.Core, and
+// the events of the turn become chunks:
+//
+//	turn.Text      delta.content
+//	turn.Thinking  delta.reasoning_content, which clients of reasoning models read
+//	turn.Calling   delta.tool_calls: one chunk with index, type, id and name, one with
+//	               the arguments
+//	turn.Ended     finish_reason, and the usage chunk if it was asked for
+//
+// A turn that breaks ends in an error event, without finish_reason and without [DONE].
+//
+// Source: the API's schema as the official client github.com/openai/openai-go has it,
+// and the requests of opencode, the ai SDK, the openai SDK and LangChain.
+package chat
+
+import (
+	"errors"
+	"net/http"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+	"unwire/replay/gateway/openai"
+)
+
+type handler struct{ core front.Core }
+
+// New returns the handler of the API's paths, which begin with /v1/. Other paths get an
+// error in the API's form.
+func New(core front.Core) http.Handler {
+	h := &handler{core: core}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", h.completions)
+	mux.HandleFunc("GET /v1/models", h.models)
+	mux.HandleFunc("GET /v1/models/{id...}", h.model)
+	mux.HandleFunc("/", openai.NoRoute)
+	return mux
+}
+
+// A request is a request of the API, translated.
+type request struct {
+	turn turn.Request
+	// stream asks for events, includeUsage for one with the usage.
+	stream, includeUsage bool
+	notes                openai.Notes
+}
+
+func (h *handler) completions(w http.ResponseWriter, r *http.Request) {
+	body, err := front.ReadBody(w, r)
+	if err != nil {
+		openai.WriteError(w, err)
+		return
+	}
+	req, err := parse(body)
+	if err != nil {
+		openai.WriteError(w, err)
+		return
+	}
+	ctx := r.Context()
+
+	model, e := h.core.Model(ctx, req.turn.Model)
+	if e != nil {
+		openai.WriteError(w, turn.AsError(e))
+		return
+	}
+	req.turn.Model = model.ID
+	front.WriteNotes(w, req.notes.List())
+
+	t, e := h.core.Turn(ctx, &req.turn)
+	if e != nil {
+		openai.WriteError(w, turn.AsError(e))
+		return
+	}
+	defer t.Close()
+
+	head := chunk{ID: openai.NewID("chatcmpl-"), Created: openai.Now(), Model: model.ID}
+	if req.stream {
+		streamTurn(ctx, w, t, head, req.includeUsage)
+		return
+	}
+	a, e := collect(ctx, t)
+	var failed *turn.Error
+	switch {
+	case e == nil:
+		_ = front.WriteJSON(w, http.StatusOK, a.completion(head))
+	case errors.As(e, &failed) || ctx.Err() == nil:
+		openai.WriteError(w, turn.AsError(e))
+	}
+}

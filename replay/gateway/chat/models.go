@@ -1,0 +1,50 @@
+package chat
+
+import (
+	"net/http"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+	"unwire/replay/gateway/openai"
+)
+
+// A model is an entry of the list of models.
+type model struct {
+	ID     string `json:"id"`
+	Object string `json:"object"`
+	// Created is 0: the upstream does not say when a model was made.
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func newModel(id string) model { return model{ID: id, Object: "model", OwnedBy: "unwire"} }
+
+// models lists the upstream's models. Each alias is an entry of its own, since some
+// clients only accept names that are listed.
+func (h *handler) models(w http.ResponseWriter, r *http.Request) {
+	list, err := h.core.Models(r.Context())
+	if err != nil {
+		openai.WriteError(w, turn.AsError(err))
+		return
+	}
+	data := make([]model, 0, len(list))
+	seen := make(map[string]bool, len(list))
+	for _, m := range list {
+		for _, name := range append([]string{m.ID}, m.Aliases...) {
+			if !seen[name] {
+				seen[name] = true
+				data = append(data, newModel(name))
+			}
+		}
+	}
+	_ = front.WriteJSON(w, http.StatusOK, map[string]any{"object": "list", "data": data})
+}
+
+func (h *handler) model(w http.ResponseWriter, r *http.Request) {
+	m, err := h.core.Model(r.Context(), r.PathValue("id"))
+	if err != nil {
+		openai.WriteError(w, turn.AsError(err))
+		return
+	}
+	_ = front.WriteJSON(w, http.StatusOK, newModel(m.ID))
+}

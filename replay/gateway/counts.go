@@ -1,0 +1,131 @@
+package gateway
+
+import "time"
+
+// A coldCause is why a request was started as a new stream.
+type coldCause int
+
+// The causes.
+const (
+	// coldNew: the request belongs to no session.
+	coldNew coldCause = iota
+	// coldUnknown: its calls belong to no session of this key.
+	coldUnknown
+	// coldExpired: its session has ended.
+	coldExpired
+	// coldEdited: the transcript is not the one that the session knows.
+	coldEdited
+	// coldChanged: another model, or other tools.
+	coldChanged
+	// coldMovedOn: a message of the user came in place of results.
+	coldMovedOn
+	// coldBroken: the stream was lost while it was parked.
+	coldBroken
+	// coldOther: the session is busy with another request.
+	coldOther
+	causes
+)
+
+var causeNames = [causes]string{"new", "unknown", "expired", "edited", "changed", "moved_on", "broken", "busy"}
+
+// Counts are what a Core has done since its start.
+type Counts struct {
+	// Running and Waiting are the sessions with a response under way, and those that are
+	// parked.
+	Running, Waiting int
+	// Streams counts those that were opened upstream.
+	Streams int
+	// Resumed counts requests that continued a parked session.
+	Resumed int
+	// Parked counts responses that ended at calls; Finished, Limited and Failed those that
+	// ended otherwise; Abandoned those whose client left.
+	Parked, Finished, Limited, Failed, Abandoned int
+	// Expired and Evicted count parked sessions that were closed for their age or to make
+	// room.
+	Expired, Evicted int
+	// Cold counts the streams by why a new one was needed.
+	Cold [causes]int
+}
+
+// ColdByCause returns the streams by the name of their cause.
+func (n Counts) ColdByCause() map[string]int {
+	by := map[string]int{}
+	for cause, count := range n.Cold {
+		by[causeNames[cause]] = count
+	}
+	return by
+}
+
+// Counts returns what the Core has done so far.
+func (c *Core) Counts() Counts {
+	c.countsLock.Lock()
+	n := c.counts
+	c.countsLock.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.open {
+		if s.parked.Load() != 0 {
+			n.Waiting++
+		} else {
+			n.Running++
+		}
+	}
+	return n
+}
+
+func (c *Core) count(change func(*Counts)) {
+	c.countsLock.Lock()
+	defer c.countsLock.Unlock()
+	change(&c.counts)
+}
+
+// A graveyard remembers sessions that have ended: the last ones whole, so that a repeated
+// request gets the same response, and more of them by id, so that late results are known
+// to be late.
+type graveyard struct {
+	whole []pastSession // the latest last
+	keys  map[string]sum
+	order []string
+}
+
+type pastSession struct {
+	*session
+	ended time.Time
+}
+
+const (
+	maxWhole   = 32
+	wholeTime  = 2 * time.Minute
+	maxPastIDs = 10_000
+)
+
+func newGraveyard() *graveyard { return &graveyard{keys: map[string]sum{}} }
+
+func (g *graveyard) add(s *session) {
+	if _, ok := g.keys[s.id]; ok {
+		return
+	}
+	g.keys[s.id] = s.key
+	g.order = append(g.order, s.id)
+	if len(g.order) > maxPastIDs {
+		delete(g.keys, g.order[0])
+		g.order = g.order[1:]
+	}
+	g.whole = append(g.whole, pastSession{s, time.Now()})
+	if len(g.whole) > maxWhole {
+		g.whole = g.whole[1:]
+	}
+}
+
+// find returns a session that may still answer a repeated request, or why there is none.
+func (g *graveyard) find(key sum, id string) (*session, coldCause) {
+	if of, ok := g.keys[id]; !ok || of != key {
+		return nil, coldUnknown
+	}
+	for _, s := range g.whole {
+		if s.id == id && time.Since(s.ended) < wholeTime {
+			return s.session, coldExpired
+		}
+	}
+	return nil, coldExpired
+}

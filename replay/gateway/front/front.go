@@ -1,0 +1,44 @@
+// Package front holds what the front ends of the gateway have in common: the
+// interface of the core that they call, reading a request within limits, the table of
+// a request's parameters, images, and server-sent events.
+//
+// A front end translates: a request of its API becomes a turn.Request, the events of
+// the turn become the API's events, and a *turn.Error becomes the API's error. It keeps
+// no state between requests.
+package front
+
+import (
+	"context"
+
+	"unwire/replay/agent/turn"
+)
+
+// A Core runs turns. The gateway implements it.
+type Core interface {
+	// Models returns the models of the upstream.
+	Models(ctx context.Context) ([]turn.Model, error)
+
+	// Model returns the model with this id or alias.
+	//
+	// Errors: a *turn.Error of kind NotFound.
+	Model(ctx context.Context, name string) (turn.Model, error)
+
+	// Turn starts a turn, or continues the one whose tool results the request holds.
+	// ctx only bounds the start; the turn lives until it ends or is closed.
+	//
+	// Errors: a *turn.Error.
+	Turn(ctx context.Context, r *turn.Request) (Turn, error)
+}
+
+// A Turn is the answer to one request, while it arrives.
+type Turn interface {
+	// Next waits for the next event. After Ended it returns io.EOF. If ctx ends first,
+	// nothing is lost and Next may be called again.
+	//
+	// Errors: ctx's, or a *turn.Error, which ends the turn.
+	Next(ctx context.Context) (turn.Event, error)
+
+	// Close ends the turn for this client. A turn that has not reached Ended is
+	// cancelled upstream.
+	Close()
+}

@@ -1,0 +1,101 @@
+package front
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"unwire/replay/agent/turn"
+)
+
+// NoteHeader is the response header that names each parameter that had no effect, and
+// why.
+const NoteHeader = "Unwire-Note"
+
+// A Treatment is what a front end does with a parameter.
+type Treatment string
+
+// The treatments.
+const (
+	Honoured Treatment = "honoured"
+	// Emulated parameters are carried out by unwire, not by the upstream.
+	Emulated Treatment = "emulated"
+	// Ignored parameters have no effect; the response's NoteHeader says so.
+	Ignored Treatment = "ignored"
+	// Refused parameters fail the request, except with a value in Param.Allowed.
+	Refused Treatment = "refused"
+)
+
+// A Param is one parameter of an API's requests. Null always counts as absent.
+type Param struct {
+	Name      string
+	Treatment Treatment
+	// Allowed are JSON values that ask for nothing special, such as 1 for n. With them a
+	// refused parameter passes, and an ignored one needs no note.
+	Allowed []string
+	// Note says why, for the documentation, the note and the error.
+	Note string
+}
+
+// Params is the table of all parameters of an API.
+type Params []Param
+
+// Check applies the table to a request. It returns the notes for the parameters that
+// have no effect; a parameter that the table does not know is one of them.
+//
+// Errors: kind Invalid for the first refused parameter.
+func (p Params) Check(body map[string]json.RawMessage) (notes []string, err *turn.Error) {
+	names := make([]string, 0, len(body))
+	for name := range body {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+
+	for _, name := range names {
+		value := compact(body[name])
+		if value == "null" {
+			continue
+		}
+		i := slices.IndexFunc(p, func(param Param) bool { return param.Name == name })
+		if i < 0 {
+			notes = append(notes, fmt.Sprintf("%.40q: unknown, no effect", name))
+			continue
+		}
+		param := p[i]
+		if slices.Contains(param.Allowed, value) {
+			continue
+		}
+		switch param.Treatment {
+		case Ignored:
+			notes = append(notes, name+": "+param.Note)
+		case Refused:
+			return notes, &turn.Error{Kind: turn.Invalid, Param: name, Code: "unsupported_parameter", Message: name + " is not supported: " + param.Note}
+		}
+	}
+	return notes, nil
+}
+
+// compact returns a short value without its blanks, to be compared with Allowed. Of a
+// long value it returns the beginning, which equals no allowed one.
+func compact(raw json.RawMessage) string {
+	const longest = 256
+	var b bytes.Buffer
+	if len(raw) > longest || json.Compact(&b, raw) != nil {
+		return string(raw[:min(len(raw), longest)])
+	}
+	return b.String()
+}
+
+// WriteNotes puts notes in the response's header. It must be called before the body is
+// written.
+func WriteNotes(w http.ResponseWriter, notes []string) {
+	if len(notes) > 0 {
+		w.Header().Set(NoteHeader, strings.Join(notes[:min(len(notes), maxNotes)], "; "))
+	}
+}
+
+// maxNotes bounds the header that WriteNotes writes.
+const maxNotes = 30

@@ -1,0 +1,127 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"unwire/replay/agent/turn"
+)
+
+const (
+	// PingInterval is how long a stream may be silent before the client gets a sign of
+	// life.
+	PingInterval = 10 * time.Second
+
+	// writeTimeout ends a stream whose client does not read.
+	writeTimeout = 30 * time.Second
+)
+
+// Events writes a stream of server-sent events. Each event is flushed.
+type Events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     bytes.Buffer
+	started bool
+}
+
+// NewEvents returns a writer of events. The response's header is written with the first
+// event, so an error before it can still have a status.
+func NewEvents(w http.ResponseWriter) *Events {
+	return &Events{w: w, control: http.NewResponseController(w)}
+}
+
+// Started reports whether the header was written.
+func (e *Events) Started() bool { return e.started }
+
+// Send writes an event. name is the event's type, "" for none; v is encoded as JSON
+// without HTML escapes.
+func (e *Events) Send(name string, v any) error {
+	e.buf.Reset()
+	if name != "" {
+		e.buf.WriteString("event: " + name + "\n")
+	}
+	e.buf.WriteString("data: ")
+	enc := json.NewEncoder(&e.buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	e.buf.WriteString("\n")
+	return e.flush()
+}
+
+// SendText writes an event whose data is text of one line, such as "[DONE]".
+func (e *Events) SendText(data string) error {
+	e.buf.Reset()
+	e.buf.WriteString("data: " + data + "\n\n")
+	return e.flush()
+}
+
+// Comment writes a line that clients skip: a sign of life.
+func (e *Events) Comment(text string) error {
+	e.buf.Reset()
+	e.buf.WriteString(": " + text + "\n\n")
+	return e.flush()
+}
+
+func (e *Events) flush() error {
+	if !e.started {
+		e.started = true
+		h := e.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no")
+		e.w.WriteHeader(http.StatusOK)
+	}
+	// A server without deadlines cannot be protected from a slow client; the write
+	// itself decides then.
+	if err := e.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := e.w.Write(e.buf.Bytes()); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}
+
+// Each calls onEvent for each event of a turn until it has ended, and onIdle whenever
+// PingInterval passes without one. onIdle may be nil.
+//
+// Errors: ctx's, those of the callbacks, or the *turn.Error that ended the turn.
+func Each(ctx context.Context, t Turn, onEvent func(turn.Event) error, onIdle func() error) error {
+	for {
+		wait, stop := context.WithTimeout(ctx, PingInterval)
+		event, err := t.Next(wait)
+		idle := wait.Err() != nil && ctx.Err() == nil
+		stop()
+		switch {
+		case err == nil:
+			err = onEvent(event)
+		case errors.Is(err, io.EOF):
+			return nil
+		case idle && errors.Is(err, context.DeadlineExceeded):
+			err = nil
+			if onIdle != nil {
+				err = onIdle()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// WriteJSON writes v as the whole response.
+func WriteJSON(w http.ResponseWriter, status int, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,384 @@
+// Package gateway runs the conversations of request-per-turn APIs on an agent whose
+// conversation is one long stream.
+//
+// When the agent asks the client to run a tool, the client of such an API gets the call
+// and its response ends, while the agent's stream stays open: its session is parked. The
+// next request brings the transcript with the results. If it continues a parked session,
+// the results go to the open stream, which costs no second start; otherwise the request
+// is started cold, as a new stream with the whole transcript as its history.
+//
+// A session is found by the ids of its calls alone, since clients repeat headers and
+// first messages in requests that have nothing to do with the session. It continues only
+// if model, tools and the transcript before the results are the ones it knows.
+//
+//	core := gateway.New(upstream, gateway.Options{})
+//	t, err := core.Turn(gateway.WithKey(ctx, key), request)
+//	...
+//	event, err := t.Next(ctx)
+//
+// The front ends (replay/gateway/chat, responses, messages) translate public APIs to and
+// from Core's requests and events. The upstream is a replay/agent client.
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// An Upstream opens the streams of an agent.
+type Upstream interface {
+	// Models returns the models that the upstream offers.
+	Models(ctx context.Context) ([]turn.Model, error)
+
+	// Run opens a stream for a new conversation. ctx bounds the opening only.
+	//
+	// Errors: a *turn.Error.
+	Run(ctx context.Context, r *turn.Request) (Stream, error)
+}
+
+// A Stream is one conversation with an agent.
+type Stream interface {
+	// Next waits for the next event; see front.Turn. After turn.Ended it returns io.EOF.
+	Next(ctx context.Context) (turn.Event, error)
+
+	// Pending reports whether the agent has announced a call that it has not made yet.
+	Pending() bool
+
+	// Answer sends the result of a call to the agent.
+	//
+	// Errors: a *turn.Error of kind NotFound if the agent has taken the call back.
+	Answer(r turn.Result) error
+
+	// ExchangeID is the number of the stream's exchange in the capture; 0 if none is
+	// being recorded.
+	ExchangeID() int64
+
+	// Close ends the stream, upstream too.
+	Close()
+}
+
+// Options are the limits of a Core. The zero value has the defaults.
+type Options struct {
+	// Idle is how long a session waits for results. Default: 15 minutes.
+	Idle time.Duration
+	// MaxAge is how long a session may last in all; it ends when it is next parked.
+	// Default: 4 hours.
+	MaxAge time.Duration
+	// MaxSessions is the limit of open sessions. Above it the session that has been parked
+	// for the longest time is closed. Default: 24.
+	MaxSessions int
+	// NoReuse starts every request cold.
+	NoReuse bool
+	// Settle is how long the agent must be silent after a call before the response ends,
+	// so that parallel calls come in one response. Default: 20 ms.
+	Settle time.Duration
+	// Silence is how long the agent may send nothing but heartbeats while a response waits
+	// for it. The response then ends with an error. Default: 10 minutes.
+	Silence time.Duration
+	// MaxResult is the limit of the text of one tool result, in bytes. What is longer is
+	// cut, with a notice that the model sees. Default: 256 KiB.
+	MaxResult int
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.Idle, 15*time.Minute)
+	setDefault(&o.MaxAge, 4*time.Hour)
+	setDefault(&o.MaxSessions, 24)
+	setDefault(&o.Settle, 20*time.Millisecond)
+	setDefault(&o.Silence, 10*time.Minute)
+	setDefault(&o.MaxResult, 256<<10)
+}
+
+func setDefault[T int | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+// pendingWait bounds the time for which a response waits for a call that was announced.
+const pendingWait = 2 * time.Second
+
+// restartTime bounds the start of a stream in place of one that was lost.
+const restartTime = time.Minute
+
+// A Core runs turns. Its methods may be called from several goroutines.
+type Core struct {
+	o        Options
+	upstream Upstream
+	models   modelCache
+
+	draining atomic.Bool
+	closing  sync.WaitGroup // sessions whose streams are being closed
+
+	// mu is never held while a session's lock is taken.
+	mu       sync.Mutex
+	open     map[string]*session // running and parked, by id
+	starting int                 // streams that are being opened
+	past     *graveyard
+
+	countsLock sync.Mutex
+	counts     Counts
+}
+
+// New returns a Core. Shutdown must be called at its end.
+func New(upstream Upstream, o Options) *Core {
+	o.setDefaults()
+	return &Core{o: o, upstream: upstream, open: map[string]*session{}, past: newGraveyard()}
+}
+
+var _ front.Core = (*Core)(nil)
+
+type keyContext struct{}
+
+// WithKey returns a context for requests that were made with an API key. Sessions belong
+// to a key: a request with another one cannot continue them.
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyContext{}, sha256.Sum256([]byte(key)))
+}
+
+func keyOf(ctx context.Context) sum {
+	key, _ := ctx.Value(keyContext{}).(sum)
+	return key
+}
+
+type observerContext struct{}
+
+// WithObserver returns a context for requests that call onStream with the number, in the
+// capture, of each upstream exchange that answers them.
+func WithObserver(ctx context.Context, onStream func(exchange int64)) context.Context {
+	return context.WithValue(ctx, observerContext{}, onStream)
+}
+
+func observe(ctx context.Context, s *session) {
+	onStream, _ := ctx.Value(observerContext{}).(func(int64))
+	if id := s.stream.ExchangeID(); onStream != nil && id != 0 {
+		onStream(id)
+	}
+}
+
+// Turn starts or continues a turn; see front.Core.
+func (c *Core) Turn(ctx context.Context, r *turn.Request) (front.Turn, error) {
+	if err := validate(r); err != nil {
+		return nil, err
+	}
+	tr := read(r)
+	key := keyOf(ctx)
+
+	s, cause := c.find(key, tr)
+	if s != nil {
+		var t *reader
+		if t, cause = s.resume(tr, r); t != nil {
+			c.count(func(n *Counts) { n.Resumed++ })
+			t.restart = func(ctx context.Context) (*reader, error) {
+				// The caller's context bounds one event, which is too short for a start.
+				ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), restartTime)
+				defer stop()
+				return c.start(ctx, key, r, tr, coldBroken)
+			}
+			observe(ctx, t.s)
+			return t, nil
+		}
+	}
+	t, err := c.start(ctx, key, r, tr, cause)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// validate refuses what no front end should let pass.
+func validate(r *turn.Request) error {
+	invalid := func(param, format string, args ...any) error {
+		return &turn.Error{Kind: turn.Invalid, Param: param, Message: fmt.Sprintf(format, args...)}
+	}
+	last := len(r.Messages) - 1
+	for last >= 0 && r.Messages[last].Role == turn.System {
+		last--
+	}
+	if last < 0 {
+		return invalid("messages", "the conversation has no message of the user")
+	}
+	if r.Messages[last].Role == turn.Assistant {
+		return invalid("messages", "the last message is the assistant's: it must be the user's or hold tool results")
+	}
+	names := map[string]bool{}
+	for _, tool := range r.Tools {
+		if tool.Name == "" || names[tool.Name] {
+			return invalid("tools", "tool names must be unique and not empty: %.60q", tool.Name)
+		}
+		names[tool.Name] = true
+	}
+	return nil
+}
+
+// start opens a stream for a request.
+func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcript, cause coldCause) (*reader, error) {
+	if err := c.reserve(); err != nil {
+		return nil, err
+	}
+	cold := *r
+	cold.Messages = repair(r.Messages, c.o.MaxResult)
+	stream, err := c.upstream.Run(ctx, &cold)
+	if err != nil {
+		c.release()
+		return nil, err
+	}
+
+	s := newSession(c, key, stream, r, tr)
+	c.count(func(n *Counts) { n.Streams++; n.Cold[cause]++ })
+	c.mu.Lock()
+	c.starting--
+	c.open[s.id] = s
+	c.mu.Unlock()
+	if c.draining.Load() {
+		s.end(errDraining)
+		return nil, errDraining
+	}
+	observe(ctx, s)
+	return s.attach(), nil
+}
+
+var errDraining = &turn.Error{Kind: turn.Overloaded, Code: "shutting_down", Message: "unwire serve is shutting down"}
+
+// reserve makes room for one more session.
+func (c *Core) reserve() error {
+	if c.draining.Load() {
+		return errDraining
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open)+c.starting >= c.o.MaxSessions {
+		oldest := c.longestParked()
+		if oldest == nil {
+			return &turn.Error{Kind: turn.Overloaded, Code: "too_many_sessions", Message: fmt.Sprintf("%d conversations are running, which is the limit of --max-sessions: try again when one has ended", c.o.MaxSessions)}
+		}
+		delete(c.open, oldest.id)
+		c.count(func(n *Counts) { n.Evicted++ })
+		c.closing.Go(func() { oldest.end(errEvicted) })
+	}
+	c.starting++
+	return nil
+}
+
+// longestParked returns the session that was parked first; nil if all are running. c.mu is
+// held.
+func (c *Core) longestParked() *session {
+	var oldest *session
+	for _, s := range c.open {
+		if at := s.parked.Load(); at != 0 && (oldest == nil || at < oldest.parked.Load()) {
+			oldest = s
+		}
+	}
+	return oldest
+}
+
+func (c *Core) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.starting--
+}
+
+// find returns the session of the last call in a transcript, or why there is none.
+func (c *Core) find(key sum, tr *transcript) (*session, coldCause) {
+	id, ok := tr.lastSession()
+	if !ok {
+		return nil, coldNew
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.open[id]; s != nil && s.key == key {
+		return s, coldNew
+	}
+	return c.past.find(key, id)
+}
+
+// forget moves a session that has ended to the past ones.
+func (c *Core) forget(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, s.id)
+	c.past.add(s)
+}
+
+// Shutdown refuses new turns, closes the parked sessions, and waits for the running ones
+// until ctx ends; those that still run then are cancelled.
+func (c *Core) Shutdown(ctx context.Context) {
+	c.draining.Store(true)
+	c.mu.Lock()
+	sessions := slices.Collect(maps.Values(c.open))
+	c.mu.Unlock()
+	for _, s := range sessions {
+		if s.parked.Load() != 0 {
+			s.end(errDraining)
+		}
+	}
+	for _, s := range sessions {
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			s.end(errDraining)
+		}
+	}
+	c.closing.Wait()
+}
+
+// A modelCache keeps the upstream's models for modelsTime.
+type modelCache struct {
+	mu   sync.Mutex
+	list []turn.Model
+	at   time.Time
+}
+
+const modelsTime = 5 * time.Minute
+
+// Models returns the upstream's models, which are asked for again after five minutes. If
+// that fails, the older list is returned.
+func (c *Core) Models(ctx context.Context) ([]turn.Model, error) {
+	c.models.mu.Lock()
+	defer c.models.mu.Unlock()
+	if c.models.list != nil && time.Since(c.models.at) < modelsTime {
+		return c.models.list, nil
+	}
+	list, err := c.upstream.Models(ctx)
+	if err != nil {
+		if c.models.list != nil {
+			return c.models.list, nil
+		}
+		return nil, err
+	}
+	c.models.list, c.models.at = list, time.Now()
+	return list, nil
+}
+
+// Model returns the model with an id or alias, in any case.
+func (c *Core) Model(ctx context.Context, name string) (turn.Model, error) {
+	list, err := c.Models(ctx)
+	if err != nil {
+		return turn.Model{}, err
+	}
+	for _, m := range list {
+		if m.ID == name {
+			return m, nil
+		}
+	}
+	ids := make([]string, len(list))
+	for i, m := range list {
+		ids[i] = m.ID
+		for _, alias := range append([]string{m.ID, m.Name}, m.Aliases...) {
+			if strings.EqualFold(alias, name) {
+				return m, nil
+			}
+		}
+	}
+	return turn.Model{}, &turn.Error{Kind: turn.NotFound, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("the upstream has no model %.80q; it has %s", name, strings.Join(ids, ", "))}
+}

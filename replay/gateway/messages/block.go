@@ -1,0 +1,226 @@
+package messages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// A block is one content block of a message, with the fields of all types that are
+// understood.
+type block struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text"`
+	Thinking     string          `json:"thinking"`
+	Source       json.RawMessage `json:"source"`
+	Title        string          `json:"title"`
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Input        json.RawMessage `json:"input"`
+	ToolUseID    string          `json:"tool_use_id"`
+	Content      json.RawMessage `json:"content"`
+	IsError      bool            `json:"is_error"`
+	ToolName     string          `json:"tool_name"`
+	Tool         json.RawMessage `json:"tool"`
+	CacheControl json.RawMessage `json:"cache_control"`
+}
+
+// resultRole is the role of the content of a tool_result block, for reading only.
+const resultRole turn.Role = "result"
+
+// blockTypes are the types of blocks that each role's content may have.
+var blockTypes = map[turn.Role][]string{
+	turn.System:    {"text", "tool_addition", "tool_removal"},
+	turn.User:      {"text", "image", "document", "search_result", "tool_result", "tool_addition", "tool_removal"},
+	turn.Assistant: {"text", "thinking", "tool_use", "compaction"},
+	resultRole:     {"text", "image", "document", "search_result", "tool_reference"},
+}
+
+// block reads one block.
+func (t *transcript) block(b *block, path string, role turn.Role) ([]turn.Part, *turn.Error) {
+	if present(b.CacheControl) {
+		t.note("cache_control: the upstream decides by itself what it caches")
+	}
+	switch {
+	case slices.Contains(blockTypes[role], b.Type):
+		return t.known(b, path)
+	case b.Type == "":
+		return nil, invalid(path+".type", "is required")
+	case role == turn.Assistant:
+		// What another service answered earlier must not end the conversation here.
+		t.note(fmt.Sprintf("assistant block %.40q: left out, the upstream has no such content", b.Type))
+		return nil, nil
+	}
+	where := map[turn.Role]string{turn.System: "a system message", turn.User: "a user message", resultRole: "a tool_result block"}[role]
+	return nil, invalid(path+".type", "%.40q is not supported in %s", b.Type, where)
+}
+
+// known reads a block of one of blockTypes.
+func (t *transcript) known(b *block, path string) ([]turn.Part, *turn.Error) {
+	switch b.Type {
+	case "text":
+		if b.Text != "" {
+			return []turn.Part{{Text: b.Text}}, nil
+		}
+	case "thinking":
+		if b.Thinking != "" {
+			return []turn.Part{{Thinking: b.Thinking}}, nil
+		}
+	case "compaction": // a summary of earlier messages
+		return t.content(b.Content, path+".content", turn.Assistant)
+	case "image":
+		return t.image(b, path)
+	case "document":
+		return t.document(b, path)
+	case "search_result":
+		return t.searchResult(b, path)
+	case "tool_use":
+		return t.toolUse(b, path)
+	case "tool_result":
+		return t.toolResult(b, path)
+	case "tool_reference":
+		return t.toolReference(b, path)
+	case "tool_addition", "tool_removal":
+		return t.toolChange(b, path)
+	}
+	return nil, nil
+}
+
+// image reads an image that the request contains.
+func (t *transcript) image(b *block, path string) ([]turn.Part, *turn.Error) {
+	path += ".source"
+	var source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	}
+	if err := front.Member(b.Source, path, &source); err != nil {
+		return nil, err
+	}
+	switch source.Type {
+	case "base64":
+		image, err := front.Base64Image(source.MediaType, source.Data, path)
+		if err != nil {
+			return nil, err
+		}
+		return []turn.Part{{Image: image}}, nil
+	case "":
+		return nil, invalid(path+".type", "is required")
+	}
+	return nil, invalid(path, "an image by %.40q is not supported; unwire fetches nothing, so send the image itself with the type base64", source.Type)
+}
+
+// document reads a document whose text the request contains. Another one is replaced by
+// a notice that the model sees: a client that has read a PDF keeps it in its transcript,
+// so a refusal would end the conversation for ever.
+func (t *transcript) document(b *block, path string) ([]turn.Part, *turn.Error) {
+	path += ".source"
+	var source struct {
+		Type      string          `json:"type"`
+		MediaType string          `json:"media_type"`
+		Data      string          `json:"data"`
+		Content   json.RawMessage `json:"content"`
+	}
+	if err := front.Member(b.Source, path, &source); err != nil {
+		return nil, err
+	}
+	head := "Document"
+	if b.Title != "" {
+		head += " " + b.Title
+	}
+	switch source.Type {
+	case "text":
+		return []turn.Part{{Text: head + ":\n" + source.Data}}, nil
+	case "content":
+		parts, err := t.content(source.Content, path+".content", resultRole)
+		return append([]turn.Part{{Text: head + ":"}}, parts...), err
+	case "":
+		return nil, invalid(path+".type", "is required")
+	}
+	t.note("document: only documents of text reach the model; it was told that there was another one")
+	what := source.MediaType
+	if what == "" {
+		what = source.Type
+	}
+	return []turn.Part{{Text: fmt.Sprintf("[%s: a document (%.40s) was here, which this endpoint cannot pass on. Ask for its text.]", head, what)}}, nil
+}
+
+// searchResult reads a search result as text.
+func (t *transcript) searchResult(b *block, path string) ([]turn.Part, *turn.Error) {
+	var source string
+	if err := front.Member(b.Source, path+".source", &source); err != nil {
+		return nil, err
+	}
+	parts, err := t.content(b.Content, path+".content", resultRole)
+	return append([]turn.Part{{Text: fmt.Sprintf("Search result %s (%s):", b.Title, source)}}, parts...), err
+}
+
+func (t *transcript) toolUse(b *block, path string) ([]turn.Part, *turn.Error) {
+	if b.ID == "" {
+		return nil, invalid(path+".id", "is required")
+	}
+	if b.Name == "" {
+		return nil, invalid(path+".name", "is required")
+	}
+	t.calls[b.ID] = true
+	arguments := json.RawMessage("{}")
+	if present(b.Input) {
+		arguments = front.Arguments(string(b.Input))
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, arguments) == nil {
+		arguments = compact.Bytes()
+	}
+	return []turn.Part{{Call: &turn.Call{ID: b.ID, Name: b.Name, Arguments: arguments}}}, nil
+}
+
+func (t *transcript) toolResult(b *block, path string) ([]turn.Part, *turn.Error) {
+	if b.ToolUseID == "" {
+		return nil, invalid(path+".tool_use_id", "is required")
+	}
+	if !t.calls[b.ToolUseID] {
+		return nil, invalid(path, "unexpected tool_use_id %.80q: there is no tool_use block with this id in an earlier message", b.ToolUseID)
+	}
+	parts, err := t.content(b.Content, path+".content", resultRole)
+	if err != nil {
+		return nil, err
+	}
+	return []turn.Part{{Result: &turn.Result{CallID: b.ToolUseID, Parts: parts, IsError: b.IsError}}}, nil
+}
+
+// toolReference reads the answer of a client's search for tools: the tool with this name
+// can be called from now on.
+func (t *transcript) toolReference(b *block, path string) ([]turn.Part, *turn.Error) {
+	if b.ToolName == "" {
+		return nil, invalid(path+".tool_name", "is required")
+	}
+	t.loaded[b.ToolName] = true
+	return []turn.Part{{Text: "The tool " + b.ToolName + " can be called now."}}, nil
+}
+
+// toolChange reads a block that adds or removes a tool in mid-conversation.
+func (t *transcript) toolChange(b *block, path string) ([]turn.Part, *turn.Error) {
+	path += ".tool"
+	var change struct {
+		Type       string          `json:"type"`
+		Name       string          `json:"name"`
+		Definition json.RawMessage `json:"definition"`
+	}
+	if err := front.Member(b.Tool, path, &change); err != nil {
+		return nil, err
+	}
+	added := b.Type == "tool_addition"
+	switch {
+	case change.Type == "tool_definition" && added:
+		t.defined = append(t.defined, change.Definition)
+		return nil, nil
+	case change.Type == "tool_reference" && change.Name != "":
+		t.loaded[change.Name] = added
+		return nil, nil
+	}
+	return nil, invalid(path, "a %s block with %.40q is not supported", b.Type, change.Type)
+}

@@ -1,0 +1,120 @@
+package messages
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// A modelInfo is a model in the API's form. The upstream reports neither dates nor
+// limits: the API's word for an unknown date of creation is the epoch, and the rest is
+// null.
+type modelInfo struct {
+	Type           string `json:"type"`
+	ID             string `json:"id"`
+	DisplayName    string `json:"display_name"`
+	CreatedAt      string `json:"created_at"`
+	Capabilities   any    `json:"capabilities"`
+	DeprecatedAt   any    `json:"deprecated_at"`
+	Lifecycle      string `json:"lifecycle"`
+	Line           any    `json:"line"`
+	MaxInputTokens any    `json:"max_input_tokens"`
+	MaxTokens      any    `json:"max_tokens"`
+	RetiresAt      any    `json:"retires_at"`
+	*betaModel
+}
+
+type betaModel struct {
+	AllowedFallbackModels any `json:"allowed_fallback_models"`
+}
+
+func newModelInfo(m turn.Model, beta bool) modelInfo {
+	name := m.Name
+	if name == "" {
+		name = m.ID
+	}
+	info := modelInfo{Type: "model", ID: m.ID, DisplayName: name, CreatedAt: "1970-01-01T00:00:00Z", Lifecycle: "active"}
+	if beta {
+		info.betaModel = &betaModel{}
+	}
+	return info
+}
+
+// A modelPage is one page of the list of models.
+type modelPage struct {
+	Data    []modelInfo `json:"data"`
+	HasMore bool        `json:"has_more"`
+	FirstID *string     `json:"first_id"`
+	LastID  *string     `json:"last_id"`
+}
+
+// The API's limits of a page.
+const (
+	pageDefault = 20
+	pageMax     = 1000
+)
+
+// models answers with a page of the list of models.
+func (h *handler) models(w http.ResponseWriter, r *http.Request) {
+	id := h.newID("req_")
+	limit := pageDefault
+	query := r.URL.Query()
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > pageMax {
+			writeError(w, id, invalid("limit", "must be from 1 to %d", pageMax))
+			return
+		}
+		limit = n
+	}
+	all, err := h.core.Models(r.Context())
+	if err != nil {
+		writeError(w, id, turn.AsError(err))
+		return
+	}
+
+	// A page begins behind after_id, or ends before before_id.
+	before, after := query.Get("before_id"), query.Get("after_id")
+	if after != "" {
+		all = all[indexOf(all, after)+1:]
+	}
+	more := len(all) > limit
+	if before != "" {
+		end := max(indexOf(all, before), 0)
+		all = all[max(end-limit, 0):end]
+		more = end > limit
+	}
+	all = all[:min(limit, len(all))]
+
+	page := modelPage{Data: []modelInfo{}, HasMore: more}
+	for _, m := range all {
+		page.Data = append(page.Data, newModelInfo(m, isBeta(r)))
+	}
+	if len(all) > 0 {
+		page.FirstID, page.LastID = &all[0].ID, &all[len(all)-1].ID
+	}
+	w.Header().Set("Request-Id", id)
+	// A client that has gone needs no answer.
+	_ = front.WriteJSON(w, http.StatusOK, page)
+}
+
+// indexOf returns the place of the model with the id; -1 if it is not there.
+func indexOf(models []turn.Model, id string) int {
+	return slices.IndexFunc(models, func(m turn.Model) bool { return m.ID == id })
+}
+
+// model answers with one model, by its id or an alias.
+func (h *handler) model(w http.ResponseWriter, r *http.Request) {
+	id := h.newID("req_")
+	m, err := h.core.Model(r.Context(), r.PathValue("id"))
+	if err != nil {
+		writeError(w, id, turn.AsError(err))
+		return
+	}
+	w.Header().Set("Request-Id", id)
+	// A client that has gone needs no answer.
+	_ = front.WriteJSON(w, http.StatusOK, newModelInfo(m, isBeta(r)))
+}

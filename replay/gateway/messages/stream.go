@@ -1,0 +1,242 @@
+package messages
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// A streamer writes an answer as server-sent events.
+type streamer struct {
+	events *front.Events
+	answer *answer
+	// open is the type of the block that has begun; "" for none.
+	open string
+	// index is that of the open block, or of the next one.
+	index int
+	// last is when the last event was written.
+	last time.Time
+}
+
+// The events of a stream.
+type (
+	startEvent struct {
+		Type    string  `json:"type"`
+		Message message `json:"message"`
+	}
+	blockStart struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+		Block any    `json:"content_block"`
+	}
+	blockDelta struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+		Delta any    `json:"delta"`
+	}
+	blockStop struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+	}
+	messageDelta struct {
+		Type  string     `json:"type"`
+		Delta endDelta   `json:"delta"`
+		Usage deltaUsage `json:"usage"`
+		*betaMessage
+	}
+	bare struct {
+		Type string `json:"type"`
+	}
+
+	textDelta struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	thinkingDelta struct {
+		Type     string `json:"type"`
+		Thinking string `json:"thinking"`
+		*betaThinkingDelta
+	}
+	signatureDelta struct {
+		Type      string `json:"type"`
+		Signature string `json:"signature"`
+	}
+	inputDelta struct {
+		Type string `json:"type"`
+		JSON string `json:"partial_json"`
+	}
+	endDelta struct {
+		StopReason   *string `json:"stop_reason"`
+		StopSequence *string `json:"stop_sequence"`
+		StopDetails  any     `json:"stop_details"`
+		Container    any     `json:"container"`
+	}
+)
+
+// stream answers with server-sent events. Their header is written with the first event,
+// so that a turn that fails at once has a status.
+func stream(ctx context.Context, w http.ResponseWriter, requestID string, t front.Turn, a *answer) {
+	s := &streamer{events: front.NewEvents(w), answer: a, last: time.Now()}
+	err := front.Each(ctx, t, s.add, s.ping)
+	err = a.failure(err)
+	switch {
+	case err == nil || ctx.Err() != nil: // a client that has gone needs no answer
+	case s.events.Started():
+		// An error of writing comes here as well, and the client does not see this event.
+		_ = s.events.Send("error", newErrorBody(requestID, turn.AsError(err)))
+	default:
+		writeError(w, requestID, turn.AsError(err))
+	}
+}
+
+// send writes an event, and the message's start before the first one.
+func (s *streamer) send(name string, event any) error {
+	if err := s.startMessage(); err != nil {
+		return err
+	}
+	s.last = time.Now()
+	return s.events.Send(name, event)
+}
+
+// startMessage writes the message's start, once.
+func (s *streamer) startMessage() error {
+	if s.events.Started() {
+		return nil
+	}
+	return s.events.Send("message_start", startEvent{Type: "message_start", Message: s.answer.message})
+}
+
+// ping is a sign of life.
+func (s *streamer) ping() error { return s.send("ping", bare{Type: "ping"}) }
+
+// add translates one event of the turn.
+func (s *streamer) add(event turn.Event) error {
+	switch e := event.(type) {
+	case turn.Text:
+		if e.Text == "" {
+			return nil
+		}
+		if err := s.begin("text"); err != nil {
+			return err
+		}
+		return s.delta(textDelta{Type: "text_delta", Text: e.Text})
+	case turn.Thinking:
+		return s.thinking(e.Text)
+	case turn.Tokens:
+		return s.silent()
+	case turn.Calling:
+		return s.call(e.Call)
+	case turn.Ended:
+		return s.end(e)
+	}
+	return nil
+}
+
+// thinking adds to the thinking, as far as the client wants to see it.
+func (s *streamer) thinking(text string) error {
+	if s.answer.thinking == hidden || text == "" {
+		return s.silent()
+	}
+	if err := s.begin("thinking"); err != nil {
+		return err
+	}
+	if s.answer.thinking == omitted {
+		return s.silent()
+	}
+	d := thinkingDelta{Type: "thinking_delta", Thinking: text}
+	if s.answer.message.betaMessage != nil {
+		d.betaThinkingDelta = &betaThinkingDelta{}
+	}
+	return s.delta(d)
+}
+
+// silent gives a sign of life if events that the client does not see have kept the
+// stream silent.
+func (s *streamer) silent() error {
+	if time.Since(s.last) < front.PingInterval {
+		return nil
+	}
+	return s.ping()
+}
+
+// call writes a tool call as a block of its own.
+func (s *streamer) call(c turn.Call) error {
+	block := newToolUse(c)
+	arguments := string(block.Input)
+	block.Input = []byte("{}")
+	if err := s.finishBlock(); err != nil {
+		return err
+	}
+	if err := s.start("tool_use", block); err != nil {
+		return err
+	}
+	if err := s.delta(inputDelta{Type: "input_json_delta", JSON: arguments}); err != nil {
+		return err
+	}
+	return s.finishBlock()
+}
+
+// begin begins a block of text or thinking, unless one of the type is open.
+func (s *streamer) begin(kind string) error {
+	if s.open == kind {
+		return nil
+	}
+	if err := s.finishBlock(); err != nil {
+		return err
+	}
+	if kind == "thinking" {
+		return s.start(kind, thinkingBlock{Type: kind})
+	}
+	return s.start(kind, textBlock{Type: kind})
+}
+
+func (s *streamer) start(kind string, block any) error {
+	s.open = kind
+	return s.send("content_block_start", blockStart{Type: "content_block_start", Index: s.index, Block: block})
+}
+
+func (s *streamer) delta(d any) error {
+	return s.send("content_block_delta", blockDelta{Type: "content_block_delta", Index: s.index, Delta: d})
+}
+
+// finishBlock ends the open block, if there is one.
+func (s *streamer) finishBlock() error {
+	if s.open == "" {
+		return nil
+	}
+	if s.open == "thinking" {
+		if err := s.delta(signatureDelta{Type: "signature_delta", Signature: signature}); err != nil {
+			return err
+		}
+	}
+	if err := s.send("content_block_stop", blockStop{Type: "content_block_stop", Index: s.index}); err != nil {
+		return err
+	}
+	s.open = ""
+	s.index++
+	return nil
+}
+
+// end ends the message.
+func (s *streamer) end(e turn.Ended) error {
+	if err := s.startMessage(); err != nil {
+		return err
+	}
+	if err := s.finishBlock(); err != nil {
+		return err
+	}
+	s.answer.end(e)
+	m := &s.answer.message
+	err := s.send("message_delta", messageDelta{
+		Type:  "message_delta",
+		Delta: endDelta{StopReason: m.StopReason, StopSequence: m.StopSequence},
+		Usage: m.Usage.deltaUsage, betaMessage: m.betaMessage,
+	})
+	if err != nil {
+		return err
+	}
+	return s.send("message_stop", bare{Type: "message_stop"})
+}

@@ -1,0 +1,158 @@
+package messages
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// billing begins a text that Claude Code puts before its system prompt, for Anthropic's
+// accounting. In some versions it has a checksum that changes with every request, so it
+// would make every transcript look edited.
+const billing = "x-anthropic-billing-header:"
+
+// A transcript reads the system prompt and the messages of a request.
+type transcript struct {
+	messages []turn.Message
+	note     func(string)
+	// calls are the ids of all tool calls so far.
+	calls map[string]bool
+	// loaded says of tools whether the transcript has loaded (true) or removed (false)
+	// them since the conversation began.
+	loaded map[string]bool
+	// defined are tools that the transcript itself defines.
+	defined []json.RawMessage
+}
+
+// system reads the parameter system: a text, or a list of texts.
+func (t *transcript) system(raw json.RawMessage) *turn.Error {
+	parts, err := t.content(raw, "system", turn.System)
+	if err != nil {
+		return err
+	}
+	if len(parts) > 0 && strings.HasPrefix(parts[0].Text, billing) {
+		t.note("system.0: the billing header of Claude Code is not sent on")
+		parts = parts[1:]
+	}
+	if len(parts) > 0 {
+		t.messages = append(t.messages, turn.Message{Role: turn.System, Parts: parts})
+	}
+	return nil
+}
+
+// read reads the parameter messages.
+func (t *transcript) read(raw json.RawMessage) *turn.Error {
+	entries, err := list[entry](raw, "messages")
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return invalid("messages", "at least one message is required")
+	}
+	for i := range entries {
+		if err := t.message(&entries[i], fmt.Sprintf("messages.%d", i)); err != nil {
+			return err
+		}
+	}
+
+	if len(t.messages) == 0 {
+		return invalid("messages", "all messages are empty")
+	}
+	switch last := t.messages[len(t.messages)-1]; last.Role {
+	case turn.User, turn.ToolRole:
+		return nil
+	case turn.Assistant:
+		return invalid("messages", "the last message must be from the user: the upstream cannot continue an answer that has begun")
+	default:
+		return invalid("messages", "there must be a message from the user")
+	}
+}
+
+// An entry is one entry of messages.
+type entry struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// message reads one entry of messages.
+func (t *transcript) message(m *entry, path string) *turn.Error {
+	role := turn.Role(m.Role)
+	switch role {
+	case turn.User, turn.Assistant, turn.System:
+	default:
+		return invalid(path+".role", "must be user, assistant or system, not %.40q", m.Role)
+	}
+	if !present(m.Content) {
+		return invalid(path+".content", "is required")
+	}
+	parts, err := t.content(m.Content, path+".content", role)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	if role == turn.System {
+		t.addSystem(parts)
+		return nil
+	}
+	for _, part := range parts {
+		if part.Result != nil {
+			role = turn.ToolRole
+		}
+	}
+	t.messages = append(t.messages, turn.Message{Role: role, Parts: parts})
+	return nil
+}
+
+// addSystem adds a system message of the transcript. One that follows a message of the
+// user goes before it, and one that follows results of tools becomes a text beside them:
+// Claude Code sends such messages last, while the upstream's turn begins with what the
+// user said or with the results. Where a message goes depends only on those before it,
+// so that a longer transcript still begins with the shorter one.
+func (t *transcript) addSystem(parts []turn.Part) {
+	message := turn.Message{Role: turn.System, Parts: parts}
+	last := len(t.messages) - 1
+	switch {
+	case last >= 0 && t.messages[last].Role == turn.ToolRole:
+		for _, part := range parts {
+			t.messages[last].Parts = append(t.messages[last].Parts, turn.Part{Text: "<system>\n" + part.Text + "\n</system>"})
+		}
+	case last >= 0 && t.messages[last].Role == turn.User:
+		t.messages = append(t.messages[:last], message, t.messages[last])
+	default:
+		t.messages = append(t.messages, message)
+	}
+}
+
+// content reads the content of a message: a text, or a list of blocks. Both forms of one
+// text give the same parts, since Claude Code changes from one to the other. Empty texts
+// are left out.
+func (t *transcript) content(raw json.RawMessage, path string, role turn.Role) ([]turn.Part, *turn.Error) {
+	if !present(raw) {
+		return nil, nil
+	}
+	if raw[0] == '"' {
+		var text string
+		if err := front.Member(raw, path, &text); err != nil || text == "" {
+			return nil, err
+		}
+		return []turn.Part{{Text: text}}, nil
+	}
+	if raw[0] != '[' {
+		return nil, invalid(path, "must be a text or a list of blocks")
+	}
+	blocks, err := list[block](raw, path)
+	if err != nil {
+		return nil, err
+	}
+	var parts []turn.Part
+	for i := range blocks {
+		added, err := t.block(&blocks[i], fmt.Sprintf("%s.%d", path, i), role)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, added...)
+	}
+	return parts, nil
+}

@@ -1,0 +1,141 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// An Object is a JSON object of a request.
+type Object struct {
+	// Path names the object in errors, such as messages.3; "" for the request itself.
+	Path string
+	// Members are the object's members, not yet read.
+	Members map[string]json.RawMessage
+}
+
+// ReadObject reads an object. Null and what is absent is an object without members.
+func ReadObject(raw json.RawMessage, path string) (Object, *turn.Error) {
+	o := Object{Path: path}
+	err := front.Member(raw, path, &o.Members)
+	return o, err
+}
+
+// IsString reports whether a member is a string.
+func IsString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
+// At returns the path of a member.
+func (o Object) At(name string) string {
+	if o.Path == "" {
+		return name
+	}
+	return o.Path + "." + name
+}
+
+// Has reports whether a member is there and not null.
+func (o Object) Has(name string) bool {
+	raw, ok := o.Members[name]
+	return ok && string(raw) != "null"
+}
+
+// Read reads a member into v, which is left alone if the member is absent or null.
+func (o Object) Read(name string, v any) *turn.Error {
+	return front.Member(o.Members[name], o.At(name), v)
+}
+
+// Text returns a member that is a string, "" if it is absent.
+func (o Object) Text(name string) (s string, err *turn.Error) {
+	err = o.Read(name, &s)
+	return s, err
+}
+
+// Need returns a member that must be a string and not empty.
+func (o Object) Need(name string) (string, *turn.Error) {
+	s, err := o.Text(name)
+	if err == nil && s == "" {
+		err = o.Invalid(name, "missing_required_parameter", "is required")
+	}
+	return s, err
+}
+
+// List returns a member that is an array, nil if it is absent.
+func (o Object) List(name string) (list []json.RawMessage, err *turn.Error) {
+	err = o.Read(name, &list)
+	return list, err
+}
+
+// Child returns a member that is an object.
+func (o Object) Child(name string) (Object, *turn.Error) {
+	return ReadObject(o.Members[name], o.At(name))
+}
+
+// Invalid returns the error for a member. problem follows the member's path in the
+// message.
+func (o Object) Invalid(name, code, problem string) *turn.Error {
+	return invalid(o.At(name), code, problem)
+}
+
+// invalid returns the error for the value at a path. problem follows the path in the
+// message.
+func invalid(path, code, problem string) *turn.Error {
+	return &turn.Error{Kind: turn.Invalid, Param: path, Code: code, Message: path + " " + problem}
+}
+
+// OneOf returns the error for a member that has none of its possible values.
+func (o Object) OneOf(name, got string, values ...string) *turn.Error {
+	if got == "" {
+		return o.Invalid(name, "missing_required_parameter", "is required")
+	}
+	return o.Invalid(name, "invalid_value", fmt.Sprintf("must be one of %s, not %.60q", strings.Join(values, ", "), got))
+}
+
+// Index returns the path of an element of a list.
+func Index(path string, i int) string { return path + "." + strconv.Itoa(i) }
+
+// Notes are the notes about what had no effect in a request, each once.
+type Notes struct {
+	list []string
+	seen map[string]bool
+}
+
+// maxNotes bounds the notes of one request.
+const maxNotes = 100
+
+// Add adds a note.
+func (n *Notes) Add(note string) {
+	if n.seen[note] || len(n.list) >= maxNotes {
+		return
+	}
+	if n.seen == nil {
+		n.seen = make(map[string]bool)
+	}
+	n.seen[note] = true
+	n.list = append(n.list, note)
+}
+
+// List returns the notes in the order in which they were added.
+func (n *Notes) List() []string { return slices.Clip(n.list) }
+
+// Check applies a table to an object. where names all objects of its kind in notes,
+// such as messages[]; "" for the request itself.
+//
+// Errors: kind Invalid for the first refused member.
+func (n *Notes) Check(p front.Params, o Object, where string) *turn.Error {
+	notes, err := p.Check(o.Members)
+	for _, note := range notes {
+		if where != "" {
+			note = where + "." + note
+		}
+		n.Add(note)
+	}
+	if err != nil && o.Path != "" {
+		err.Param = o.At(err.Param)
+		err.Message = o.Path + "." + err.Message
+	}
+	return err
+}

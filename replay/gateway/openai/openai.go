@@ -1,0 +1,112 @@
+// Package openai holds what the two front ends of OpenAI's APIs have in common: the
+// form of errors, reading objects of a request with the path that an error names,
+// tools, images, and building a transcript.
+//
+// It is used by replay/gateway/chat and replay/gateway/responses, and by the server for
+// errors that occur before a front end is reached, such as a wrong API key.
+package openai
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+)
+
+// An errorObject is the error object of OpenAI's APIs.
+type errorObject struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// An ErrorBody is the body of a response that is an error.
+type ErrorBody struct {
+	Error errorObject `json:"error"`
+}
+
+// kinds are the type and the usual code of each kind of error, as OpenAI's servers name
+// them. A code is only used if the error has none.
+var kinds = map[turn.Kind]struct{ typ, code string }{
+	turn.Internal:       {typ: "server_error"},
+	turn.Invalid:        {typ: "invalid_request_error"},
+	turn.Unauthorized:   {typ: "authentication_error", code: "invalid_api_key"},
+	turn.Forbidden:      {typ: "permission_error"},
+	turn.NotFound:       {typ: "invalid_request_error", code: "not_found"},
+	turn.TooLarge:       {typ: "invalid_request_error", code: "request_too_large"},
+	turn.RateLimited:    {typ: "rate_limit_error", code: "rate_limit_exceeded"},
+	turn.Overloaded:     {typ: "server_error", code: "server_is_overloaded"},
+	turn.Upstream:       {typ: "server_error", code: "upstream_error"},
+	turn.Timeout:        {typ: "server_error", code: "timeout"},
+	turn.ContextTooLong: {typ: "invalid_request_error", code: "context_length_exceeded"},
+}
+
+// ErrorOf returns the error object of err.
+func ErrorOf(err *turn.Error) errorObject {
+	kind, ok := kinds[err.Kind]
+	if !ok {
+		kind = kinds[turn.Internal]
+	}
+	code := err.Code
+	// Clients shorten the conversation when they see this code, whatever the upstream
+	// calls it.
+	if code == "" || err.Kind == turn.ContextTooLong {
+		code = kind.code
+	}
+	return errorObject{Message: err.Message, Type: kind.typ, Param: optional(err.Param), Code: optional(code)}
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// WriteError writes an error as the whole response, with its status. A client that is
+// gone is no error.
+func WriteError(w http.ResponseWriter, err *turn.Error) {
+	if err.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(err.RetryAfter.Seconds()), 'f', 0, 64))
+	}
+	_ = front.WriteJSON(w, err.Kind.Status(), ErrorBody{Error: ErrorOf(err)})
+}
+
+// NoRoute answers requests for paths and methods that a front end does not have.
+func NoRoute(w http.ResponseWriter, r *http.Request) {
+	WriteError(w, &turn.Error{Kind: turn.NotFound, Code: "unknown_url", Message: "there is no " + r.Method + " " + strconv.QuoteToASCII(r.URL.Path) + " here"})
+}
+
+// NewID returns a random id with a prefix, such as chatcmpl-.
+func NewID(prefix string) string { return prefix + rand.Text() }
+
+// Now returns the time as the APIs write it, in seconds.
+func Now() int64 { return time.Now().Unix() }
+
+// Marshal encodes v without HTML escapes. v must be of a type that always encodes.
+func Marshal(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return b
+}
+
+// Cut returns the error for a turn that stopped without an end.
+func Cut() *turn.Error {
+	return &turn.Error{Kind: turn.Upstream, Code: "answer_cut", Message: "the answer stopped before its end; send the request again"}
+}
+
+// Arguments returns the arguments of a call as the APIs carry them.
+func Arguments(c turn.Call) string {
+	if len(c.Arguments) == 0 {
+		return "{}"
+	}
+	return string(c.Arguments)
+}

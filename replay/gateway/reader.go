@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"unwire/replay/agent/turn"
+)
+
+// A reader is one client's view of a segment.
+type reader struct {
+	s      *session
+	g      *segment
+	next   int
+	closed bool
+	// restart starts the request cold if the stream broke while it was parked; nil for a
+	// request that was started cold.
+	restart func(ctx context.Context) (*reader, error)
+}
+
+// Next returns the next event of the response. Of several readers, one at a time reads
+// from the stream.
+func (t *reader) Next(ctx context.Context) (turn.Event, error) {
+	for {
+		t.s.mu.Lock()
+		g := t.g
+		switch {
+		case t.closed:
+			t.s.mu.Unlock()
+			return nil, io.EOF
+		case t.next < g.first:
+			t.s.mu.Unlock()
+			return nil, &turn.Error{Kind: turn.Upstream, Code: "slow_reader", Message: "the response is no longer kept from its beginning: send the request again"}
+		case t.next < g.first+len(g.events):
+			event := g.events[t.next-g.first]
+			t.next++
+			t.s.mu.Unlock()
+			return event, nil
+		case g.err != nil:
+			err := g.err
+			t.s.mu.Unlock()
+			if t.next == 0 && t.restart != nil && broken(err) {
+				if err := t.again(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			return nil, err
+		case g.done:
+			t.s.mu.Unlock()
+			return nil, io.EOF
+		case g.pulling:
+			changed := g.changed
+			t.s.mu.Unlock()
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		g.pulling = true
+		t.s.mu.Unlock()
+		if err := t.s.pull(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// broken reports whether a stream was lost, as opposed to an answer of the upstream.
+func broken(err error) bool {
+	kind := turn.AsError(err).Kind
+	return kind == turn.Upstream || kind == turn.Timeout || kind == turn.Internal
+}
+
+// again makes t a reader of a new stream for the same request.
+func (t *reader) again(ctx context.Context) error {
+	fresh, err := t.restart(ctx)
+	if err != nil {
+		return err
+	}
+	t.Close()
+	t.s, t.g, t.next, t.closed, t.restart = fresh.s, fresh.g, 0, false, nil
+	return nil
+}
+
+// Close detaches the reader. A response that nobody reads any more is cancelled.
+func (t *reader) Close() {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.closed = true
+	t.g.readers--
+	if t.g.readers == 0 && !t.g.done {
+		t.g.fail(&turn.Error{Kind: turn.Upstream, Code: "client_left", Message: "the client left before the response ended"})
+		t.s.core.count(func(n *Counts) { n.Abandoned++ })
+		t.s.closeLocked()
+	}
+}
+
+// pull reads one event from the stream into the segment.
+//
+// Errors: only ctx's.
+func (s *session) pull(ctx context.Context, g *segment) error {
+	s.mu.Lock()
+	calling, limit := g.calling > 0, time.Until(g.heard.Add(s.core.o.Silence))
+	s.mu.Unlock()
+	if calling {
+		limit = s.core.o.Settle
+		if s.stream.Pending() {
+			limit = pendingWait
+		}
+	}
+	wait, stop := context.WithTimeout(ctx, limit)
+	event, err := s.stream.Next(wait)
+	silent := wait.Err() != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded)
+	stop()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.pulling = false
+	defer g.wake()
+	switch {
+	case g.done: // it was ended meanwhile
+		return nil
+	case err == nil:
+		g.heard = time.Now()
+		s.accept(g, event)
+	case silent && calling:
+		s.boundary(g)
+	case silent:
+		s.fail(g, errSilent)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		s.fail(g, err)
+	}
+	return nil
+}
+
+// errSilent ends a response whose upstream sends nothing but heartbeats.
+var errSilent = &turn.Error{Kind: turn.Timeout, Code: "upstream_silent", Message: "the upstream has sent nothing but heartbeats for too long (--silence)"}

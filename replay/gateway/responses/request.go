@@ -1,0 +1,137 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/openai"
+)
+
+// A request is a request of the API, translated.
+type request struct {
+	turn   turn.Request
+	stream bool
+	notes  openai.Notes
+	// transcript is turn.Messages without the instructions, which are not carried over
+	// to a response that continues this one. store says that it may be kept.
+	transcript []turn.Message
+	store      bool
+	// tools are the tools by the names that the upstream sees.
+	tools map[string]tool
+
+	// What follows is repeated in the response.
+	echoTools    []any
+	toolChoice   string
+	parallel     bool
+	instructions *string
+	previous     *string
+	metadata     map[string]string
+	maxTokens    *int64
+}
+
+// A finder returns the transcript of an earlier response.
+type finder func(id string) ([]turn.Message, bool)
+
+// parse translates the members of a request.
+//
+// Errors: kind Invalid, with the path of the parameter.
+func parse(body map[string]json.RawMessage, find finder) (*request, *turn.Error) {
+	req := &request{store: true, parallel: true, metadata: map[string]string{}, echoTools: []any{}}
+	o := openai.Object{Members: body}
+	if err := req.notes.Check(Params, o, ""); err != nil {
+		return nil, err
+	}
+	for _, read := range []func(openai.Object) *turn.Error{req.readOptions, req.readText, req.readTools} {
+		if err := read(o); err != nil {
+			return nil, err
+		}
+	}
+	if err := req.readTranscript(o, find); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+func (req *request) readOptions(o openai.Object) (err *turn.Error) {
+	if req.turn.Model, err = o.Need("model"); err != nil {
+		return err
+	}
+	for _, member := range []struct {
+		name string
+		to   any
+	}{
+		{"stream", &req.stream},
+		{"store", &req.store},
+		{"parallel_tool_calls", &req.parallel},
+		{"metadata", &req.metadata},
+		{"instructions", &req.instructions},
+		{"previous_response_id", &req.previous},
+	} {
+		if err := o.Read(member.name, member.to); err != nil {
+			return err
+		}
+	}
+	if req.turn.MaxTokens, err = openai.MaxTokens(o, "max_output_tokens"); err != nil {
+		return err
+	}
+	if req.turn.MaxTokens > 0 {
+		req.maxTokens = &req.turn.MaxTokens
+	}
+	options, err := o.Child("stream_options")
+	if err != nil {
+		return err
+	}
+	return req.notes.Check(streamOptionsParams, options, "stream_options")
+}
+
+// readText refuses formats that the upstream cannot be held to.
+func (req *request) readText(o openai.Object) *turn.Error {
+	text, err := o.Child("text")
+	if err != nil {
+		return err
+	}
+	if err := req.notes.Check(textParams, text, "text"); err != nil {
+		return err
+	}
+	if !text.Has("format") {
+		return nil
+	}
+	format, err := text.Child("format")
+	if err != nil {
+		return err
+	}
+	typ, err := format.Need("type")
+	if err == nil && typ != "text" {
+		err = format.Invalid("type", "unsupported_value", fmt.Sprintf("cannot be %.40q: the upstream cannot be held to a format; use text and ask for JSON in the prompt", typ))
+	}
+	return err
+}
+
+// readTranscript joins the instructions, the earlier response and the input.
+func (req *request) readTranscript(o openai.Object, find finder) *turn.Error {
+	var t openai.Transcript
+	if req.previous != nil {
+		messages, ok := find(*req.previous)
+		if !ok {
+			return &turn.Error{
+				Kind: turn.Invalid, Param: "previous_response_id", Code: "previous_response_not_found",
+				Message: fmt.Sprintf("Previous response with id '%.80s' not found.", *req.previous),
+			}
+		}
+		t.Extend(messages)
+	}
+	if err := req.readInput(o, &t); err != nil {
+		return err
+	}
+	messages, err := t.Messages("input")
+	if err != nil {
+		return err
+	}
+	req.transcript, req.turn.Messages = messages, messages
+	if req.instructions != nil && *req.instructions != "" {
+		system := turn.Message{Role: turn.System, Parts: []turn.Part{{Text: *req.instructions}}}
+		req.turn.Messages = append([]turn.Message{system}, messages...)
+	}
+	return nil
+}

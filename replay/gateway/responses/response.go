@@ -1,0 +1,186 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/openai"
+)
+
+// A response is the API's object of the same name.
+type response struct {
+	ID                 string            `json:"id"`
+	Object             string            `json:"object"`
+	CreatedAt          int64             `json:"created_at"`
+	CompletedAt        *int64            `json:"completed_at"`
+	Status             string            `json:"status"`
+	Error              *responseError    `json:"error"`
+	IncompleteDetails  *incomplete       `json:"incomplete_details"`
+	Instructions       *string           `json:"instructions"`
+	MaxOutputTokens    *int64            `json:"max_output_tokens"`
+	Model              string            `json:"model"`
+	Output             []any             `json:"output"`
+	ParallelToolCalls  bool              `json:"parallel_tool_calls"`
+	PreviousResponseID *string           `json:"previous_response_id"`
+	Reasoning          reasoning         `json:"reasoning"`
+	Temperature        float64           `json:"temperature"`
+	Text               text              `json:"text"`
+	ToolChoice         string            `json:"tool_choice"`
+	Tools              []any             `json:"tools"`
+	TopP               float64           `json:"top_p"`
+	Truncation         string            `json:"truncation"`
+	Usage              *usage            `json:"usage"`
+	Metadata           map[string]string `json:"metadata"`
+	Background         bool              `json:"background"`
+	// AccessPrograms is required by the API's schema; standard means none.
+	AccessPrograms accessPrograms `json:"access_programs"`
+}
+
+type responseError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type incomplete struct {
+	Reason string `json:"reason"`
+}
+
+type reasoning struct {
+	Effort  *string `json:"effort"`
+	Summary *string `json:"summary"`
+}
+
+type text struct {
+	Format format `json:"format"`
+}
+
+type format struct {
+	Type string `json:"type"`
+}
+
+type accessPrograms struct {
+	Cyber string `json:"cyber"`
+}
+
+type usage struct {
+	InputTokens         int64         `json:"input_tokens"`
+	InputTokensDetails  inputDetails  `json:"input_tokens_details"`
+	OutputTokens        int64         `json:"output_tokens"`
+	OutputTokensDetails outputDetails `json:"output_tokens_details"`
+	TotalTokens         int64         `json:"total_tokens"`
+}
+
+type inputDetails struct {
+	CachedTokens     int64 `json:"cached_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens"`
+}
+
+type outputDetails struct {
+	ReasoningTokens int64 `json:"reasoning_tokens"`
+}
+
+// usageOf returns what the upstream reported, zero if it reported nothing.
+func usageOf(u *turn.Usage) *usage {
+	if u == nil {
+		return &usage{}
+	}
+	return &usage{
+		InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Input + u.Output,
+		InputTokensDetails:  inputDetails{CachedTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite},
+		OutputTokensDetails: outputDetails{ReasoningTokens: u.Reasoning},
+	}
+}
+
+// newResponse returns a response that is in progress.
+func newResponse(req *request, model string) *response {
+	return &response{
+		ID: openai.NewID("resp_"), Object: "response", CreatedAt: openai.Now(), Status: "in_progress", Model: model,
+		Output: []any{}, Tools: req.echoTools, ToolChoice: req.toolChoice, ParallelToolCalls: req.parallel,
+		Instructions: req.instructions, PreviousResponseID: req.previous, Metadata: req.metadata, MaxOutputTokens: req.maxTokens,
+		Temperature: 1, TopP: 1, Truncation: "disabled", Text: text{Format: format{Type: "text"}},
+		AccessPrograms: accessPrograms{Cyber: "standard"},
+	}
+}
+
+// A functionTool is a function as the response repeats it.
+type functionTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description *string         `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}
+
+func newFunctionTool(t turn.Tool) functionTool {
+	f := functionTool{Type: "function", Name: t.Name, Parameters: t.Schema}
+	if t.Description != "" {
+		f.Description = &t.Description
+	}
+	if f.Parameters == nil {
+		f.Parameters = json.RawMessage("null")
+	}
+	return f
+}
+
+// The items of an output.
+type (
+	messageItem struct {
+		ID      string        `json:"id"`
+		Type    string        `json:"type"`
+		Status  string        `json:"status"`
+		Role    string        `json:"role"`
+		Content []messagePart `json:"content"`
+	}
+	messagePart struct {
+		Type        string   `json:"type"`
+		Text        string   `json:"text"`
+		Annotations []string `json:"annotations"`
+		Logprobs    []string `json:"logprobs"`
+	}
+	reasoningItem struct {
+		ID      string        `json:"id"`
+		Type    string        `json:"type"`
+		Summary []summaryPart `json:"summary"`
+	}
+	summaryPart struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	functionCallItem struct {
+		ID        string `json:"id"`
+		Type      string `json:"type"`
+		Status    string `json:"status"`
+		CallID    string `json:"call_id"`
+		Namespace string `json:"namespace,omitempty"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	customCallItem struct {
+		ID        string `json:"id"`
+		Type      string `json:"type"`
+		CallID    string `json:"call_id"`
+		Namespace string `json:"namespace,omitempty"`
+		Name      string `json:"name"`
+		Input     string `json:"input"`
+	}
+)
+
+func newMessage(id, status string, content ...messagePart) messageItem {
+	if content == nil {
+		content = []messagePart{}
+	}
+	return messageItem{ID: id, Type: "message", Status: status, Role: "assistant", Content: content}
+}
+
+func newPart(text string) messagePart {
+	return messagePart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
+}
+
+func newReasoning(id string, summary ...summaryPart) reasoningItem {
+	if summary == nil {
+		summary = []summaryPart{}
+	}
+	return reasoningItem{ID: id, Type: "reasoning", Summary: summary}
+}
+
+func newSummary(text string) summaryPart { return summaryPart{Type: "summary_text", Text: text} }

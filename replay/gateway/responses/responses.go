@@ -1,0 +1,167 @@
+// Package responses is the gateway's front end for OpenAI's Responses API:
+// POST /v1/responses, as a stream of events and as one JSON answer.
+//
+// A request becomes a turn.Request for front.Core, and the events of the turn become
+// output items, each announced, filled by deltas, and finished:
+//
+//	turn.Thinking  a reasoning item with a summary
+//	turn.Text      a message item
+//	turn.Calling   a function_call item, or a custom_tool_call item
+//	turn.Ended     response.completed or response.incomplete, with the usage
+//
+// A turn that breaks ends in response.failed and an error event.
+//
+// Responses are not stored. So that a client can continue one by previous_response_id,
+// the transcript is kept in memory for a while, for the client's own key, unless the
+// request says store: false.
+//
+// Source: the API's schema as the official client github.com/openai/openai-go has it,
+// and the requests of codex and the openai SDK.
+package responses
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway/front"
+	"unwire/replay/gateway/openai"
+)
+
+// Options say how long transcripts are kept. The zero value is ready to use.
+type Options struct {
+	// Idle is how long a transcript is kept after its response. 0: 15 minutes.
+	Idle time.Duration
+	// MaxKept is how many transcripts are kept; the oldest is dropped first. 0: 256.
+	MaxKept int
+}
+
+type handler struct {
+	core front.Core
+	kept *transcripts
+}
+
+// New returns the handler of the API's paths, which begin with /v1/responses. Other
+// paths get an error in the API's form.
+func New(core front.Core, o Options) http.Handler {
+	h := &handler{core: core, kept: newTranscripts(o)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/responses", h.create)
+	mux.HandleFunc("GET /v1/responses/{id}", h.get)
+	mux.HandleFunc("DELETE /v1/responses/{id}", h.delete)
+	mux.HandleFunc("/", openai.NoRoute)
+	return mux
+}
+
+// A client is whose transcripts are kept apart from others': the hash of its key.
+type client [sha256.Size]byte
+
+func clientOf(r *http.Request) client {
+	return sha256.Sum256([]byte(r.Header.Get("Authorization") + "\n" + r.Header.Get("X-Api-Key")))
+}
+
+func (h *handler) create(w http.ResponseWriter, r *http.Request) {
+	body, err := front.ReadBody(w, r)
+	if err != nil {
+		openai.WriteError(w, err)
+		return
+	}
+	caller := clientOf(r)
+	req, err := parse(body, func(id string) ([]turn.Message, bool) { return h.kept.find(caller, id) })
+	if err != nil {
+		openai.WriteError(w, err)
+		return
+	}
+	ctx := r.Context()
+
+	model, e := h.core.Model(ctx, req.turn.Model)
+	if e != nil {
+		openai.WriteError(w, turn.AsError(e))
+		return
+	}
+	req.turn.Model = model.ID
+	front.WriteNotes(w, req.notes.List())
+
+	t, e := h.core.Turn(ctx, &req.turn)
+	if e != nil {
+		openai.WriteError(w, turn.AsError(e))
+		return
+	}
+	defer t.Close()
+
+	b := newBuilder(req, model.ID)
+	if req.store {
+		b.onEnd = func(answer turn.Message) {
+			h.kept.keep(caller, b.response.ID, append(req.transcript[:len(req.transcript):len(req.transcript)], answer))
+		}
+	}
+	if req.stream {
+		b.stream(ctx, w, t)
+		return
+	}
+	b.answer(ctx, w, t)
+}
+
+// stream writes a turn as server-sent events. An error before the first event still has
+// its status.
+func (b *builder) stream(ctx context.Context, w http.ResponseWriter, t front.Turn) {
+	events := front.NewEvents(w)
+	b.emit = events.Send
+	err := b.run(ctx, t, func() error {
+		if err := b.begin(); err != nil {
+			return err
+		}
+		return events.Comment("waiting for the upstream")
+	})
+	switch {
+	case err == nil || isGone(ctx, err):
+	case events.Started():
+		b.fail(turn.AsError(err))
+	default:
+		openai.WriteError(w, turn.AsError(err))
+	}
+}
+
+// answer writes a turn as one JSON object.
+func (b *builder) answer(ctx context.Context, w http.ResponseWriter, t front.Turn) {
+	err := b.run(ctx, t, nil)
+	switch {
+	case err == nil:
+		_ = front.WriteJSON(w, http.StatusOK, b.response)
+	case !isGone(ctx, err):
+		openai.WriteError(w, turn.AsError(err))
+	}
+}
+
+// isGone reports whether err only says that the client has left.
+func isGone(ctx context.Context, err error) bool {
+	var failed *turn.Error
+	return ctx.Err() != nil && !errors.As(err, &failed)
+}
+
+// get answers that the response is not found, since unwire stores none.
+func (h *handler) get(w http.ResponseWriter, r *http.Request) {
+	openai.WriteError(w, notFound(r.PathValue("id")))
+}
+
+// delete drops the transcript of a response.
+func (h *handler) delete(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if !h.kept.drop(clientOf(r), id) {
+		openai.WriteError(w, notFound(id))
+		return
+	}
+	_ = front.WriteJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
+}
+
+func notFound(id string) *turn.Error {
+	name, err := json.Marshal(id[:min(len(id), 80)])
+	if err != nil {
+		name = nil
+	}
+	return &turn.Error{Kind: turn.NotFound, Param: "response_id", Code: "not_found", Message: "Response with id " + string(name) + " not found: unwire does not store responses."}
+}

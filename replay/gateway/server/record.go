@@ -1,0 +1,107 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"unwire/captures"
+	"unwire/replay/gateway"
+)
+
+// recordSource is the source of the recorded exchanges.
+const recordSource = "serve"
+
+// record answers a request with page, and records both if there is a Recorder.
+func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handler) {
+	if s.o.Recorder == nil {
+		page.ServeHTTP(w, r)
+		return
+	}
+	headers := captures.SortedHeaders(r.Header)
+	headers = append(captures.Headers{{Name: "host", Value: r.Host}}, headers...)
+	rec, err := s.o.Recorder.Begin(captures.Exchange{
+		Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), HTTP: version(r),
+		RequestHeaders: headers, Started: time.Now(), Client: r.RemoteAddr, Source: recordSource,
+	})
+	if err != nil {
+		// What cannot be recorded is still served; the recorder reports why.
+		page.ServeHTTP(w, r)
+		return
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }); ok {
+		rec.Connection(captures.TLS{}, local.String())
+	}
+
+	ctx := gateway.WithObserver(r.Context(), func(stream int64) { rec.Relate(captures.FrontEndOf, stream) })
+	r = r.WithContext(ctx)
+	r.Body = &recordedBody{ReadCloser: r.Body, rec: rec}
+	out := &recordedWriter{ResponseWriter: w, rec: rec}
+
+	// A handler that panics ends the connection.
+	outcome := captures.Reset
+	defer func() { rec.End(outcome, "") }()
+	page.ServeHTTP(out, r)
+	switch {
+	case r.Context().Err() != nil:
+		outcome = captures.Canceled
+	default:
+		out.begin(http.StatusOK)
+		outcome = captures.Complete
+	}
+}
+
+func version(r *http.Request) string {
+	if r.ProtoMajor >= 2 {
+		return "2"
+	}
+	if r.ProtoMinor == 0 {
+		return "1.0"
+	}
+	return "1.1"
+}
+
+// A recordedBody records what is read of a request's body.
+type recordedBody struct {
+	io.ReadCloser
+	rec captures.Recording
+}
+
+func (b *recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.rec.Chunk(captures.Up, p[:n])
+	}
+	return n, err
+}
+
+// A recordedWriter records a response.
+type recordedWriter struct {
+	http.ResponseWriter
+	rec   captures.Recording
+	begun bool
+}
+
+// Unwrap lets http.ResponseController flush and set deadlines.
+func (w *recordedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *recordedWriter) begin(status int) {
+	if !w.begun {
+		w.begun = true
+		w.rec.Response(status, captures.SortedHeaders(w.Header()))
+	}
+}
+
+func (w *recordedWriter) WriteHeader(status int) {
+	w.begin(status)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recordedWriter) Write(p []byte) (int, error) {
+	w.begin(http.StatusOK)
+	n, err := w.ResponseWriter.Write(p)
+	if n > 0 {
+		w.rec.Chunk(captures.Down, p[:n])
+	}
+	return n, err
+}

@@ -1,0 +1,257 @@
+// Package server is the HTTP server of the gateway: the front ends behind an API key, with
+// the checks that a server on loopback needs, the health and metrics pages, and the
+// recording of each request.
+//
+//	GET  /healthz                        for everybody; the rest needs the key
+//	GET  /metrics                        counters, in the text format of Prometheus
+//	GET  /v1/models, /v1/models/ID       in the form of OpenAI, or of Anthropic for clients
+//	                                     that send anthropic-version
+//	POST /v1/chat/completions            replay/gateway/chat
+//	POST /v1/responses                   replay/gateway/responses
+//	POST /v1/messages                    replay/gateway/messages
+//
+// A page in a browser can send requests to loopback under a name that its owner chose (DNS
+// rebinding), so the Host must be a name of this machine, and an Origin must be allowed.
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/replay/agent/turn"
+	"unwire/replay/gateway"
+	"unwire/replay/gateway/chat"
+	"unwire/replay/gateway/messages"
+	"unwire/replay/gateway/openai"
+	"unwire/replay/gateway/responses"
+)
+
+// Limits of connections. Answers have no limit as a whole: each write has one, in
+// front.Events.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	maxHeader  = 64 << 10
+
+	// lastRequests is how long requests that are no turns may take at the end.
+	lastRequests = time.Second
+)
+
+// Options are a server's settings.
+type Options struct {
+	// Keys are the API keys that requests must have one of. At least one is required.
+	Keys []string
+	// Origins are those of web pages that may use the server, such as
+	// http://localhost:3000. Empty: none.
+	Origins []string
+	// Recorder gets each request; nil: none is recorded.
+	Recorder captures.Recorder
+	// Idle is how long the transcript of a response is kept for a previous_response_id.
+	// Default: 15 minutes.
+	Idle time.Duration
+	// BodyTime is how long a request's body may take. Default: 1 minute.
+	BodyTime time.Duration
+	// Log gets what net/http reports of broken connections; nil: nobody.
+	Log *log.Logger
+}
+
+// A Server serves a gateway.
+type Server struct {
+	o     Options
+	core  *gateway.Core
+	keys  [][sha256.Size]byte
+	pages pages
+	http  *http.Server
+}
+
+// pages are the handlers behind the checks.
+type pages struct{ chat, responses, messages http.Handler }
+
+// New returns a server. Shutdown must be called at its end; the core is shut down with it.
+func New(core *gateway.Core, o Options) (*Server, error) {
+	if len(o.Keys) == 0 || slices.Contains(o.Keys, "") {
+		return nil, errors.New("an API key must be given, and none may be empty")
+	}
+	if o.BodyTime <= 0 {
+		o.BodyTime = time.Minute
+	}
+	s := &Server{o: o, core: core, pages: pages{chat.New(core), responses.New(core, responses.Options{Idle: o.Idle}), messages.New(core)}}
+	for _, key := range o.Keys {
+		s.keys = append(s.keys, sha256.Sum256([]byte(key)))
+	}
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ErrorLog: o.Log,
+	}
+	return s, nil
+}
+
+// Serve answers requests until Shutdown.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown drains the server: it refuses new requests, lets running responses end until
+// ctx does, and closes all sessions.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.core.Shutdown(ctx)
+	// All turns have ended. What is left are short requests and connections that were never
+	// used, for which net/http would wait for five seconds.
+	ctx, stop := context.WithTimeout(ctx, lastRequests)
+	defer stop()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
+	}
+	return err
+}
+
+// ServeHTTP checks a request and passes it to its front end.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if err := s.checkOrigin(w, r); err != nil {
+		writeError(w, r, err)
+		return
+	}
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if r.URL.Path == "/healthz" {
+		health(w, r)
+		return
+	}
+	key, ok := s.checkKey(r.Header)
+	if !ok {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		writeError(w, r, &turn.Error{Kind: turn.Unauthorized, Code: "invalid_api_key", Message: "the API key is missing or wrong: send the key that unwire serve printed at its start as Authorization: Bearer KEY, or x-api-key: KEY"})
+		return
+	}
+	if r.URL.Path == "/metrics" {
+		s.metrics(w, r)
+		return
+	}
+
+	s.limitBodyTime(w, r)
+	r = r.WithContext(gateway.WithKey(r.Context(), key))
+	s.record(w, r, s.pageOf(r))
+}
+
+// limitBodyTime ends a request whose body does not arrive in BodyTime.
+func (s *Server) limitBodyTime(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if control.SetReadDeadline(time.Now().Add(s.o.BodyTime)) == nil {
+		r.Body = &timedBody{r.Body, control}
+	}
+}
+
+// A timedBody lifts the read deadline when the body has arrived. It would otherwise cancel
+// a request that takes longer to answer, since net/http goes on reading to see the client
+// leave.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		err = errors.Join(b.control.SetReadDeadline(time.Time{}))
+		if err == nil {
+			err = io.EOF
+		}
+	}
+	return n, err
+}
+
+// pageOf returns the front end of a request.
+func (s *Server) pageOf(r *http.Request) http.Handler {
+	switch {
+	case forMessages(r):
+		return s.pages.messages
+	case r.URL.Path == "/v1/responses", strings.HasPrefix(r.URL.Path, "/v1/responses/"):
+		return s.pages.responses
+	}
+	return s.pages.chat
+}
+
+// forMessages reports whether the client speaks Anthropic's API.
+func forMessages(r *http.Request) bool {
+	if r.URL.Path == "/v1/messages" || strings.HasPrefix(r.URL.Path, "/v1/messages/") {
+		return true
+	}
+	return strings.HasPrefix(r.URL.Path, "/v1/models") && r.Header.Get(messages.VersionHeader) != ""
+}
+
+func writeError(w http.ResponseWriter, r *http.Request, err *turn.Error) {
+	if forMessages(r) {
+		messages.WriteError(w, err)
+		return
+	}
+	openai.WriteError(w, err)
+}
+
+// checkOrigin refuses requests that a web page may have caused, and answers those of
+// allowed pages with the headers of CORS.
+func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) *turn.Error {
+	if !isLoopbackName(r.Host) {
+		return &turn.Error{Kind: turn.Forbidden, Code: "host_not_allowed", Message: "the Host header must be localhost or a loopback address"}
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	w.Header().Add("Vary", "Origin")
+	if !slices.Contains(s.o.Origins, origin) {
+		return &turn.Error{Kind: turn.Forbidden, Code: "origin_not_allowed", Message: "web pages may not use this server, unless unwire serve was started with --allow-origin ORIGIN"}
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	if r.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+		h.Set("Access-Control-Max-Age", "600")
+	}
+	return nil
+}
+
+// isLoopbackName reports whether a Host header names this machine's loopback interface.
+func isLoopbackName(host string) bool {
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host {
+		return false
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// checkKey returns the key of a request, if it is one of the server's. All keys are
+// compared in full, so that the time tells nothing.
+func (s *Server) checkKey(h http.Header) (string, bool) {
+	key, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
+	if !ok {
+		key = h.Get("X-Api-Key")
+	}
+	sum, found := sha256.Sum256([]byte(key)), 0
+	for _, k := range s.keys {
+		found |= subtle.ConstantTimeCompare(sum[:], k[:])
+	}
+	return key, found == 1
+}

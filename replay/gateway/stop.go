@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"strings"
+
+	"unwire/replay/agent/turn"
+)
+
+// A cutter ends an answer at a stop text or at a number of tokens. The upstream knows
+// neither, so unwire reads along: text that may be the beginning of a stop text is held
+// back until more has come.
+type cutter struct {
+	stops  []string
+	limit  int64 // of tokens; 0: none
+	tokens int64
+	held   string
+	over   bool
+}
+
+// add returns what an event lets pass. After an Ended event it returns nothing.
+func (c *cutter) add(event turn.Event) []turn.Event {
+	if c.over {
+		return nil
+	}
+	switch e := event.(type) {
+	case turn.Tokens:
+		c.tokens += e.N
+		return []turn.Event{event}
+	case turn.Ended:
+		c.over = true
+		return append(c.flush(), event)
+	}
+	if c.limit > 0 && c.tokens >= c.limit {
+		c.over = true
+		return append(c.flush(), turn.Ended{Reason: turn.Length})
+	}
+	text, ok := event.(turn.Text)
+	if !ok {
+		return append(c.flush(), event)
+	}
+	return c.addText(text.Text)
+}
+
+func (c *cutter) addText(text string) []turn.Event {
+	if len(c.stops) == 0 {
+		return []turn.Event{turn.Text{Text: text}}
+	}
+	c.held += text
+
+	// The stop text that begins first ends the answer.
+	at, found := -1, ""
+	for _, stop := range c.stops {
+		if i := strings.Index(c.held, stop); stop != "" && i >= 0 && (at < 0 || i < at) {
+			at, found = i, stop
+		}
+	}
+	if at >= 0 {
+		c.held, c.over = c.held[:at], true
+		return append(c.flush(), turn.Ended{Reason: turn.StoppedBy, Stop: found})
+	}
+
+	safe := len(c.held) - c.longestPrefix()
+	if safe == 0 {
+		return nil
+	}
+	text, c.held = c.held[:safe], c.held[safe:]
+	return []turn.Event{turn.Text{Text: text}}
+}
+
+// longestPrefix returns how many bytes at the end of the held text may begin a stop text.
+func (c *cutter) longestPrefix() int {
+	longest := 0
+	for _, stop := range c.stops {
+		for n := min(len(stop)-1, len(c.held)); n > longest; n-- {
+			if strings.HasSuffix(c.held, stop[:n]) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}
+
+// flush returns the text that was held back.
+func (c *cutter) flush() []turn.Event {
+	if c.held == "" {
+		return nil
+	}
+	text := c.held
+	c.held = ""
+	return []turn.Event{turn.Text{Text: text}}
+}

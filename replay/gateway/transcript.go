@@ -1,0 +1,335 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"unicode"
+
+	"unwire/replay/agent/turn"
+)
+
+type sum = [sha256.Size]byte
+
+// A transcript is a request's messages in the form in which they are compared.
+//
+// Clients do not send back quite what they were given: they drop the reasoning, trim
+// texts, and order the calls and results of one answer in several ways. So the messages of
+// the assistant and of tools between two messages of the user are one run: its text as a
+// whole without white space, its calls in order, and its results by call id.
+type transcript struct {
+	model, tools sum
+	entries      []entry
+	// results are the fingerprints of the results, by call id.
+	results map[string]sum
+	// given are the results themselves.
+	given map[string]turn.Result
+}
+
+// An entry is a message of the user or the system, or a run.
+type entry struct {
+	message sum
+	run     *run // nil for a message
+}
+
+// A run is what the assistant and the tools said between two messages of the user.
+type run struct {
+	text  strings.Builder // without white space
+	calls []callPrint
+	// notes are texts that came together with results, and system messages among them.
+	notes []note
+}
+
+type note struct {
+	print sum
+	parts []turn.Part
+}
+
+type callPrint struct {
+	id    string
+	print sum // of name and arguments
+}
+
+// read returns the transcript of a request.
+func read(r *turn.Request) *transcript {
+	tr := &transcript{
+		model: sha256.Sum256([]byte(r.Model)), tools: printTools(r.Tools),
+		results: map[string]sum{}, given: map[string]turn.Result{},
+	}
+	for _, m := range r.Messages {
+		switch m.Role {
+		case turn.Assistant:
+			tr.lastRun().addAssistant(m.Parts)
+		case turn.ToolRole:
+			tr.addResults(m.Parts)
+		case turn.System:
+			if run := tr.openRun(); run != nil {
+				run.addNote(m.Parts)
+				continue
+			}
+			tr.entries = append(tr.entries, entry{message: printMessage(m)})
+		default:
+			tr.entries = append(tr.entries, entry{message: printMessage(m)})
+		}
+	}
+	return tr
+}
+
+// openRun returns the run at the end of the transcript; nil if there is none.
+func (tr *transcript) openRun() *run {
+	if len(tr.entries) == 0 {
+		return nil
+	}
+	return tr.entries[len(tr.entries)-1].run
+}
+
+// lastRun returns the run at the end of the transcript, and begins one if there is none.
+func (tr *transcript) lastRun() *run {
+	if r := tr.openRun(); r != nil {
+		return r
+	}
+	r := &run{}
+	tr.entries = append(tr.entries, entry{run: r})
+	return r
+}
+
+func (r *run) addAssistant(parts []turn.Part) {
+	for _, p := range parts {
+		switch {
+		case p.Call != nil:
+			r.calls = append(r.calls, callPrint{p.Call.ID, printCall(p.Call)})
+		case p.Thinking != "", p.Image != nil, p.Result != nil:
+		default:
+			r.addText(p.Text)
+		}
+	}
+}
+
+func (r *run) addText(text string) {
+	for _, c := range text {
+		if !unicode.IsSpace(c) {
+			r.text.WriteRune(c)
+		}
+	}
+}
+
+func (r *run) addNote(parts []turn.Part) {
+	if len(parts) > 0 {
+		r.notes = append(r.notes, note{printParts(parts), parts})
+	}
+}
+
+// addResults takes the results of a tool message, the first one for each call, and its
+// other parts as a note.
+func (tr *transcript) addResults(parts []turn.Part) {
+	run := tr.lastRun()
+	var rest []turn.Part
+	for _, p := range parts {
+		if p.Result == nil {
+			rest = append(rest, p)
+			continue
+		}
+		if _, ok := tr.results[p.Result.CallID]; !ok {
+			tr.results[p.Result.CallID] = printResult(p.Result)
+			tr.given[p.Result.CallID] = *p.Result
+		}
+	}
+	run.addNote(rest)
+}
+
+// lastSession returns the session that the last call belongs to.
+func (tr *transcript) lastSession() (string, bool) {
+	for _, e := range slices.Backward(tr.entries) {
+		if e.run != nil && len(e.run.calls) > 0 {
+			id, _, ok := sessionOf(e.run.calls[len(e.run.calls)-1].id)
+			return id, ok
+		}
+	}
+	return "", false
+}
+
+// sameText reports whether two texts of runs are equal, or one of them was left out.
+func sameText(a, b string) bool { return a == b || a == "" || b == "" }
+
+func sameRun(a, b *run) bool {
+	return sameText(a.text.String(), b.text.String()) && slices.Equal(a.calls, b.calls) &&
+		sameNotes(a.notes, b.notes)
+}
+
+func sameNotes(a, b []note) bool {
+	return slices.EqualFunc(a, b, func(x, y note) bool { return x.print == y.print })
+}
+
+func sameEntries(a, b []entry) bool {
+	return slices.EqualFunc(a, b, func(x, y entry) bool {
+		if x.run == nil || y.run == nil {
+			return x.run == y.run && x.message == y.message
+		}
+		return sameRun(x.run, y.run)
+	})
+}
+
+// A printer makes fingerprints. Each value is preceded by its length, so that no two lists
+// of values have the same bytes.
+type printer struct{ hash.Hash }
+
+func newPrinter() printer { return printer{sha256.New()} }
+
+func (p printer) add(values ...string) {
+	for _, v := range values {
+		fmt.Fprintf(p, "%d:%s", len(v), v)
+	}
+}
+
+func (p printer) sum() sum { return sum(p.Sum(nil)) }
+
+func printMessage(m turn.Message) sum {
+	p := newPrinter()
+	parts := printParts(m.Parts)
+	p.add(string(m.Role), string(parts[:]))
+	return p.sum()
+}
+
+// printParts joins neighbouring texts, since clients split them as they like.
+func printParts(parts []turn.Part) sum {
+	p := newPrinter()
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			p.add("text", text.String())
+			text.Reset()
+		}
+	}
+	for _, part := range parts {
+		switch {
+		case part.Image != nil:
+			flush()
+			p.add("image", part.Image.MIME, string(part.Image.Data))
+		case part.Call != nil, part.Result != nil, part.Thinking != "":
+		default:
+			text.WriteString(part.Text)
+		}
+	}
+	flush()
+	return p.sum()
+}
+
+func printResult(r *turn.Result) sum {
+	p := newPrinter()
+	parts := printParts(r.Parts)
+	p.add(fmt.Sprint(r.IsError, r.Rejected), string(parts[:]))
+	return p.sum()
+}
+
+func printCall(c *turn.Call) sum {
+	p := newPrinter()
+	p.add(c.Name, canonicalJSON(c.Arguments))
+	return p.sum()
+}
+
+// canonicalJSON writes JSON with sorted members and numbers as a JavaScript client writes
+// them. What is not JSON is returned as it is.
+func canonicalJSON(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
+}
+
+// printTools ignores the order of tools.
+func printTools(tools []turn.Tool) sum {
+	prints := make([]string, len(tools))
+	for i, tool := range tools {
+		p := newPrinter()
+		p.add(tool.Name, tool.Description, canonicalJSON(tool.Schema))
+		one := p.sum()
+		prints[i] = string(one[:])
+	}
+	slices.Sort(prints)
+	p := newPrinter()
+	p.add(prints...)
+	return p.sum()
+}
+
+// interrupted is the result of a call whose client went on without one.
+func interrupted(callID string) turn.Result {
+	return turn.Result{CallID: callID, IsError: true, Rejected: true, Parts: []turn.Part{{Text: "The call was interrupted: the client returned no result."}}}
+}
+
+// repair returns messages as the history of a new stream: each call has exactly one
+// result, right after its message, and no result is longer than maxResult. An interrupted
+// call stays in a client's history for ever, so a call without a result gets one that says
+// so.
+func repair(messages []turn.Message, maxResult int) []turn.Message {
+	answered := map[string]bool{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Result != nil {
+				answered[p.Result.CallID] = true
+			}
+		}
+	}
+
+	seen := map[string]bool{}
+	out := make([]turn.Message, 0, len(messages))
+	for _, m := range messages {
+		var missing []turn.Part
+		parts := make([]turn.Part, 0, len(m.Parts))
+		for _, p := range m.Parts {
+			if p.Result != nil {
+				if seen[p.Result.CallID] {
+					continue
+				}
+				seen[p.Result.CallID] = true
+				cut := cutResult(*p.Result, maxResult)
+				p.Result = &cut
+			}
+			if p.Call != nil && !answered[p.Call.ID] {
+				r := interrupted(p.Call.ID)
+				missing = append(missing, turn.Part{Result: &r})
+			}
+			parts = append(parts, p)
+		}
+		if len(parts) > 0 || len(m.Parts) == 0 {
+			out = append(out, turn.Message{Role: m.Role, Parts: parts})
+		}
+		if missing != nil {
+			out = append(out, turn.Message{Role: turn.ToolRole, Parts: missing})
+		}
+	}
+	return out
+}
+
+// cutResult shortens the texts of a result to limit bytes in all, with a notice.
+func cutResult(r turn.Result, limit int) turn.Result {
+	total := 0
+	for _, p := range r.Parts {
+		total += len(p.Text)
+	}
+	if total <= limit {
+		return r
+	}
+	left := limit
+	parts := make([]turn.Part, 0, len(r.Parts)+1)
+	for _, p := range r.Parts {
+		if p.Image == nil {
+			keep := strings.ToValidUTF8(p.Text[:min(len(p.Text), left)], "")
+			left -= min(len(p.Text), left)
+			if p.Text = keep; keep == "" {
+				continue
+			}
+		}
+		parts = append(parts, p)
+	}
+	notice := fmt.Sprintf("\n[The result was cut: only the first %d of its %d bytes are here.]", limit, total)
+	r.Parts = append(parts, turn.Part{Text: notice})
+	return r
+}

@@ -1,0 +1,295 @@
+package standin
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/replay/standin/history"
+)
+
+// maxMessages bounds a transcript.
+const maxMessages = 20_000
+
+// coldStart reads what a client sent of earlier turns, and returns how many of these
+// there were. If the action asks to go on, the prompt and the results of the turn's
+// first calls come from the transcript.
+//
+// Source: RESEARCH.md#cold-continuation
+func (t *turn) coldStart() (place int, err error) {
+	transcript, err := t.transcript()
+	if err != nil {
+		return 0, err
+	}
+	t.vars.text["history"] = history.Print(transcript)
+	resumed := has(t.request, "action", "resume_action") ||
+		get(t.request, "action", "user_message_action", "user_message", "is_simulated_msg").Bool()
+	place = get(t.request, "conversation_state", "turns").List().Len()
+	if !resumed {
+		if place == 0 {
+			place = history.Answered(transcript)
+		}
+		return place, nil
+	}
+
+	last := history.Unfinished(transcript)
+	if last == nil {
+		return 0, connect.NewError(connect.CodeInvalidArgument, errors.New("there is no turn to go on with: the conversation_state has no user message"))
+	}
+	t.vars.text["prompt"] = last.Prompt
+	t.vars.text["images"] = history.Images(last.Images)
+	t.done = last.Calls
+	if place == 0 {
+		return last.Place, nil
+	}
+	return place - 1, nil
+}
+
+// transcript returns the messages of the conversation state. The server asks the client
+// for those that it does not have.
+func (t *turn) transcript() (list []history.Message, err error) {
+	roots := get(t.request, "conversation_state", "root_prompt_messages_json").List()
+	if roots.Len() > maxMessages {
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the conversation_state has %d messages, more than %d", roots.Len(), maxMessages))
+	}
+	var ids [][]byte
+	for i := range roots.Len() {
+		if id := roots.Get(i).Bytes(); !isMessage(id) {
+			ids = append(ids, id)
+		}
+	}
+	if err := t.fetch(ids); err != nil {
+		return nil, err
+	}
+	for i := range roots.Len() {
+		data := roots.Get(i).Bytes()
+		if !isMessage(data) {
+			if data, err = t.blob(data); err != nil {
+				return nil, err
+			}
+		}
+		if !bytes.HasPrefix(data, []byte("{")) {
+			continue // a blob of a script that is no message
+		}
+		m, err := history.Parse(data)
+		if err != nil {
+			return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("root_prompt_messages_json[%d]: %w", i, err))
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// isMessage reports whether an entry of the list is a message and not an id, which may
+// begin with a brace by chance.
+func isMessage(entry []byte) bool { return bytes.HasPrefix(entry, []byte("{")) && json.Valid(entry) }
+
+// fetchAtOnce is how many blobs the server asks for before it waits for an answer.
+const fetchAtOnce = 64
+
+// fetch gets the blobs that are not known yet from the client.
+func (t *turn) fetch(ids [][]byte) error {
+	asked := map[string]bool{}
+	ids = slices.DeleteFunc(ids, func(id []byte) bool {
+		known := asked[string(id)] || t.s.blobs.get(id) != nil
+		asked[string(id)] = true
+		return known
+	})
+	for some := range slices.Chunk(ids, fetchAtOnce) {
+		questions := make([]uint32, len(some))
+		for i, id := range some {
+			var err error
+			if questions[i], err = t.askKV("get_blob_args", func(args protoreflect.Message) { set(args, "blob_id", id) }); err != nil {
+				return err
+			}
+		}
+		for i, id := range some {
+			answer, err := t.awaitKV(questions[i], 0, "get_blob_args", "get_blob_result")
+			if err != nil {
+				return err
+			}
+			if _, err := t.addBlob(id, answer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// blob returns a blob by its id, from the client if it is not known yet.
+func (t *turn) blob(id []byte) ([]byte, error) {
+	if data := t.s.blobs.get(id); data != nil {
+		return data, nil
+	}
+	answer, err := t.kv(0, "get_blob_args", "get_blob_result", func(args protoreflect.Message) { set(args, "blob_id", id) })
+	if err != nil {
+		return nil, err
+	}
+	return t.addBlob(id, answer)
+}
+
+// addBlob takes a blob from a GetBlobResult.
+func (t *turn) addBlob(id []byte, answer protoreflect.Message) ([]byte, error) {
+	data := get(answer, "blob_data").Bytes()
+	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], id) {
+		return nil, connect.NewError(connect.CodeDataLoss, fmt.Errorf("blob %x: the client gave %d bytes back that have another SHA-256", id, len(data)))
+	}
+	t.s.blobs.add(data)
+	return data, nil
+}
+
+// images returns the pictures that came with the prompt. What is known of SelectedImage
+// is data, or the id of a blob, and a media type; a field that proto/ does not have is
+// empty.
+func (t *turn) images() ([]history.Part, error) {
+	list := get(t.request, "action", "user_message_action", "user_message", "selected_context", "selected_images").List()
+	var images []history.Part
+	for i := range list.Len() {
+		m := list.Get(i).Message()
+		p := history.Part{Kind: "image", MIME: stringField(m, "mime_type"), Image: bytesField(m, "data")}
+		if fd := m.Descriptor().Fields().ByName("blob_id_with_data"); fd != nil && m.Has(fd) {
+			p.Image = bytesField(m.Get(fd).Message(), "data")
+		}
+		if id := bytesField(m, "blob_id"); len(p.Image) == 0 && len(id) > 0 {
+			var err error
+			if p.Image, err = t.blob(id); err != nil {
+				return nil, err
+			}
+		}
+		images = append(images, p)
+	}
+	return images, nil
+}
+
+// skip plays a step of a turn whose next calls have results already: nothing is sent, but
+// what later steps rely on is done.
+func (t *turn) skip(st *scriptStep) error {
+	switch {
+	case st.Text != nil:
+		t.answer.WriteString(t.vars.expand(st.text))
+		t.vars.text["answer"] = t.answer.String()
+	case st.Tool != nil:
+		t.recall(st.Tool)
+	case st.Tools != nil:
+		return t.recallAll(st.Tools)
+	case st.KVSet != nil:
+		return t.kvSet(st.KVSet)
+	}
+	return nil
+}
+
+// recallAll takes the results of parallel calls, and asks for those that are missing. A
+// result belongs to the call that is most like it.
+func (t *turn) recallAll(tools *scriptTools) error {
+	open := make([]*scriptTool, len(tools.Calls))
+	for i := range open {
+		open[i] = &tools.Calls[i]
+	}
+	for len(open) > 0 && len(t.done) > 0 {
+		best := mostLike(len(open), func(i int) int { return t.likeness(open[i], t.done[0]) })
+		t.take(open[best], 0)
+		open = slices.Delete(open, best, best+1)
+	}
+
+	missing := make([]*question, len(open))
+	for i, tool := range open {
+		var err error
+		if missing[i], err = t.ask(tool); err != nil {
+			return err
+		}
+	}
+	for _, q := range missing {
+		if err := t.answered(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recall takes the result of a call from the transcript: that of the same tool with the
+// same arguments, else of the same tool, else the first one.
+func (t *turn) recall(tool *scriptTool) {
+	t.take(tool, mostLike(len(t.done), func(i int) int { return t.likeness(tool, t.done[i]) }))
+}
+
+// mostLike returns the first of n indexes with the highest score.
+func mostLike(n int, score func(int) int) (best int) {
+	for i := 1; i < n; i++ {
+		if score(i) > score(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+// take uses result i of the transcript as that of the tool.
+func (t *turn) take(tool *scriptTool, i int) {
+	call := t.done[i]
+	t.done = slices.Delete(t.done, i, i+1)
+	if tool.As != "" {
+		t.vars.results[tool.As] = recalled(tool, call)
+		t.vars.outputs[tool.As] = history.Text(call.Result)
+	}
+}
+
+// likeness says how well a call of the transcript fits a call of the script.
+func (t *turn) likeness(tool *scriptTool, call history.Call) (score int) {
+	for _, candidate := range tool.candidates {
+		args := t.vars.expandMessage(candidate)
+		definition := t.definition(get(args, "name").String())
+		if get(args, "name").String() != call.Name && (definition == nil || toolName(definition) != call.Name) {
+			continue
+		}
+		score = max(score, 1)
+		var want, have any
+		data, err := argsJSON(args)
+		if err == nil && json.Unmarshal(data, &want) == nil && json.Unmarshal(call.Args, &have) == nil && reflect.DeepEqual(want, have) {
+			score = 2
+		}
+	}
+	return score
+}
+
+// recalled is a result as its tool would have given it, as far as a transcript tells.
+func recalled(tool *scriptTool, call history.Call) protoreflect.Message {
+	result := dynamicpb.NewMessage(tool.resultField.Message())
+	kind := protoreflect.Name("success")
+	if call.IsError && tool.Name != "mcp" {
+		kind = "error"
+	}
+	fd := result.Descriptor().Fields().ByName(kind)
+	if fd == nil || fd.Message() == nil {
+		return result
+	}
+	inner := result.Mutable(fd).Message()
+	if tool.Name != "mcp" {
+		for _, name := range []protoreflect.Name{"content", "stdout", "output", "error"} {
+			if text := inner.Descriptor().Fields().ByName(name); text != nil && text.Kind() == protoreflect.StringKind && !text.IsList() {
+				inner.Set(text, protoreflect.ValueOfString(history.Text(call.Result)))
+				break
+			}
+		}
+		return result
+	}
+	set(inner, "is_error", call.IsError)
+	content := inner.Mutable(inner.Descriptor().Fields().ByName("content")).List()
+	for _, p := range call.Result {
+		item := content.AppendMutable().Message()
+		if p.Kind == "image" {
+			image := within(item, "image")
+			set(image, "data", p.Image)
+			set(image, "mime_type", p.MIME)
+			continue
+		}
+		set(within(item, "text"), "text", p.Text)
+	}
+	return result
+}

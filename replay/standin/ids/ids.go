@@ -1,0 +1,62 @@
+// Package ids makes the identifiers of the stand-in.
+package ids
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// IDs makes the identifiers of one call. They follow from the server's seed and
+// from what the client sent (its request id and first message), so that a
+// repeated call gets the same ones and a new call gets new ones, as live.
+type IDs struct {
+	// Long says that ids of calls have 85 bytes, with a line feed.
+	Long bool
+
+	key [sha256.Size]byte
+	n   uint64
+}
+
+// New returns the identifiers of a call of the procedure whose first message is given.
+func New(seed uint64, procedure, requestID string, first []byte) *IDs {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n%s\n%s\n", seed, procedure, requestID)
+	h.Write(first)
+	d := &IDs{}
+	h.Sum(d.key[:0])
+	return d
+}
+
+// Refresh makes IDs that no other call gets.
+func (d *IDs) Refresh() { _, _ = rand.Read(d.key[:]) } // never fails
+
+func (d *IDs) next() [sha256.Size]byte {
+	d.n++
+	return sha256.Sum256(binary.BigEndian.AppendUint64(d.key[:], d.n))
+}
+
+// UUID returns a version 4 UUID.
+func (d *IDs) UUID() string {
+	b := d.next()
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// Call returns a tool call id in the form that model providers give them.
+func (d *IDs) Call() string {
+	if d.Long {
+		return "toolu_" + d.UUID() + "\ncall_" + d.UUID() + "_"
+	}
+	b := d.next()
+	return "toolu_" + hex.EncodeToString(b[:12])
+}
+
+// Number returns a number in [1, limit].
+func (d *IDs) Number(limit uint32) uint32 {
+	b := d.next()
+	return 1 + binary.BigEndian.Uint32(b[:4])%limit
+}

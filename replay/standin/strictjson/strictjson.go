@@ -1,0 +1,141 @@
+// Package strictjson reads JSON into structs and refuses members that the structs do
+// not have, with the place of the mistake.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"unwire/decode/jsontree"
+)
+
+// Read reads JSON into v, whose structs name their members by json tags.
+// encoding/json can refuse unknown members too, but not say where they are.
+//
+// Errors: `turns[0].steps[3].tool: unknown member "nmae"`.
+func Read(data []byte, v any) error {
+	if !json.Valid(data) {
+		var any any
+		err := json.Unmarshal(data, &any)
+		if at := new(json.SyntaxError); errors.As(err, &at) {
+			line := 1 + bytes.Count(data[:min(len(data), int(at.Offset))], []byte("\n"))
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		return err
+	}
+	return strict("", data, reflect.ValueOf(v).Elem())
+}
+
+func strict(path string, data []byte, v reflect.Value) error {
+	switch {
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes(bytes.Clone(data))
+		return nil
+	case string(data) == "null" && v.Kind() != reflect.Map:
+		return at(path, "null is not a value here: leave the member out")
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return strict(path, data, v.Elem())
+	case reflect.Struct:
+		return strictStruct(path, data, v)
+	case reflect.Slice:
+		var list []json.RawMessage
+		if json.Unmarshal(data, &list) != nil {
+			return at(path, "want a list, got %s", Glimpse(data))
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+		for i, item := range list {
+			if err := strict(fmt.Sprintf("%s[%d]", path, i), item, v.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Map, reflect.String, reflect.Bool, reflect.Int, reflect.Int32:
+		if json.Unmarshal(data, v.Addr().Interface()) != nil {
+			return at(path, "want %s, got %s", kindName(v.Kind()), Glimpse(data))
+		}
+		return nil
+	}
+	panic("standin: script: no rule for " + v.Type().String())
+}
+
+func strictStruct(path string, data []byte, v reflect.Value) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return at(path, "want an object, got %s", Glimpse(data))
+	}
+	if name := duplicate(data); name != "" {
+		return at(path, "member %q stands there twice", name)
+	}
+	byName := map[string]int{}
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("json"); name != "" {
+			byName[name] = i
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		i, ok := byName[name]
+		if !ok {
+			return at(path, "unknown member %q (known: %s)", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
+		}
+		if err := strict(strings.TrimPrefix(path+"."+name, "."), members[name], v.Field(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// duplicate returns the name of a member that an object has twice, which
+// encoding/json would take without a word.
+func duplicate(object []byte) string {
+	root, err := jsontree.Parse(object)
+	if err != nil {
+		return "" // not reached: the text is valid
+	}
+	seen := map[string]bool{}
+	for member := range root.Items() {
+		name := member.Name()
+		if seen[name] {
+			return name
+		}
+		seen[name] = true
+	}
+	return ""
+}
+
+// at is an error with its place in the script.
+func at(path, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if path == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+func kindName(k reflect.Kind) string {
+	switch k {
+	case reflect.Map:
+		return "an object"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a whole number"
+}
+
+func Glimpse(data []byte) string {
+	data = bytes.TrimSpace(data)
+	if len(data) > 40 {
+		return string(bytes.ToValidUTF8(data[:40], nil)) + "…"
+	}
+	return string(data)
+}
