@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
 	"unwire/captures/redact"
 	"unwire/captures/series"
 	"unwire/captures/store"
