@@ -102,7 +102,7 @@ func serveCommand(a *app.App) *cobra.Command {
 // serverFlags are those of what clients see.
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address, or a port of 127.0.0.1")
 	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see it: "+keyVariable+" and --key-file are safer")
 	flags.StringVar(&f.keyFile, "key-file", "", "file of API keys that clients may send, one a line, mode 0600")
 	flags.StringSliceVar(&f.origins, "allow-origin", nil, "origin of a web page that may use the server, such as http://localhost:3000")
