@@ -103,6 +103,22 @@ func TestServedClientsLong(t *testing.T) {
 		if !c.continues {
 			continue
 		}
+		// The first question's call stays without a result in the client's history.
+		t.Run("interrupted/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			s := startServed(t, servedScript(t, `{"when":"nap","with_tools":true,"steps":[{"text":"Good night. "},{"tool":{"name":"mcp","as":"nap","any":[
+				{"name":"Bash","args":{"command":"touch asleep; sleep 100","description":"Sleep"}}, {"name":"bash","args":{"command":"touch asleep; sleep 100","description":"Sleep"}},
+				{"name":"exec_command","args":{"cmd":"touch asleep; sleep 100"}}]}},{"text":"Good morning."},{"turn_ended":{}}]}`))
+			dir := t.TempDir()
+			ask := c.prepare(t, s, dir)
+			s.interrupt(t, ask("Take a nap.", false), filepath.Join(dir, "asleep"))
+			if out := s.ask(t, ask("Run the tools demo.", true)); !demoAnswer.MatchString(out) {
+				t.Errorf("the client printed %q, want the tools' results", out)
+			}
+			if n := s.standin.Stats(); n.Streams.Opened != 2+c.titles || n.Streams.Open != 0 {
+				t.Errorf("the upstream has %d streams, %d of them open; want %d", n.Streams.Opened, n.Streams.Open, 2+c.titles)
+			}
+		})
 		// The second question has the first one's calls and results in its history.
 		t.Run("continued/"+c.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +129,86 @@ func TestServedClientsLong(t *testing.T) {
 		})
 	}
 	t.Run("recorded", testServedRecording)
+	t.Run("known model", testServedKnownModel)
+	t.Run("deferred tools", testServedDeferredTools)
+}
+
+// servedScript returns the default script with a turn before the others.
+func servedScript(t *testing.T, turn string) string {
+	t.Helper()
+	var script map[string]json.RawMessage
+	var turns []json.RawMessage
+	err := json.Unmarshal(standin.DefaultScript(), &script)
+	err = errors.Join(err, json.Unmarshal(script["turns"], &turns))
+	list, encodeErr := json.Marshal(append([]json.RawMessage{json.RawMessage(turn)}, turns...))
+	script["turns"] = list
+	text, textErr := json.Marshal(script)
+	if err := errors.Join(err, encodeErr, textErr); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// interrupt runs a client until a file is there, and interrupts it.
+func (s *served) interrupt(t *testing.T, cmd *exec.Cmd, file string) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not come", file)
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // its status is that of an interrupted command
+	}()
+	// Some need a second signal, or do not end while a tool runs.
+	for range 20 {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		select {
+		case <-ended:
+			return
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+	_ = cmd.Process.Kill()
+	<-ended
+}
+
+// testServedKnownModel gives the upstream a model with a name that Claude Code knows. It
+// then sends a system message after each message with results.
+func testServedKnownModel(t *testing.T) {
+	t.Parallel()
+	s := startServed(t, `{"v":1,"answers":{"/agent.v1.AgentService/GetUsableModels":{"models":[{"modelId":"claude-opus-4-8","displayName":"Opus"}]}}}`)
+	ask := prepareClaude(t, s, t.TempDir())
+	cmd := ask("Run the tools demo.", false)
+	cmd.Args = append(cmd.Args, "--model", "claude-opus-4-8")
+	s.check(t, s.ask(t, cmd), 1, 1)
+}
+
+// testServedDeferredTools lets Claude Code defer its tools. Loading one changes the tools,
+// so the conversation goes on in a new stream, with the tool.
+func testServedDeferredTools(t *testing.T) {
+	t.Parallel()
+	s := startServed(t, servedScript(t, `{"when":"load one","with_tools":true,"steps":[
+		{"tool":{"name":"mcp","as":"search","any":[{"name":"ToolSearch","args":{"query":"select:TaskStop","max_results":5}}]}},
+		{"tool":{"name":"mcp","as":"stop","any":[{"name":"TaskStop","args":{"task_id":"nothing"}}]}},
+		{"text":"${search.text} ${stop.text}"},{"turn_ended":{}}]}`))
+	ask := prepareClaude(t, s, t.TempDir())
+	cmd := ask("Please load one.", false)
+	cmd.Args[2] = `. "$0"; export ENABLE_TOOL_SEARCH=true; exec "$@"`
+	if out := s.ask(t, cmd); !strings.Contains(out, "TaskStop can be called now") || !strings.Contains(out, "No task found with ID: nothing") {
+		t.Errorf("the client printed %q", out)
+	}
+	if n := s.standin.Stats(); n.Streams.Opened != 2 {
+		t.Errorf("the upstream has %d streams, want 2", n.Streams.Opened)
+	}
 }
 
 // testServedRecording records a conversation of Claude Code: one line for each request,

@@ -243,12 +243,12 @@ func TestModelPages(t *testing.T) {
 	t.Parallel()
 	url := serve(t, &fakeCore{})
 	for query, want := range map[string]string{
-		"":                                     "[composer-1 small-1 vendor/big-1] false",
-		"?limit=2":                             "[composer-1 small-1] true",
+		"":                                     "[composer-1 default small-1 vendor/big-1] false",
+		"?limit=3":                             "[composer-1 default small-1] true",
 		"?limit=2&after_id=small-1":            "[vendor/big-1] false",
 		"?after_id=vendor/big-1":               "[] false",
 		"?before_id=vendor/big-1&limit=1":      "[small-1] true",
-		"?before_id=vendor/big-1":              "[composer-1 small-1] false",
+		"?before_id=vendor/big-1":              "[composer-1 default small-1] false",
 		"?before_id=composer-1":                "[] false",
 		"?after_id=composer-1&before_id=small": "[] false",
 	} {

@@ -76,6 +76,8 @@ func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	all = withAliases(all)
+
 	// A page begins behind after_id, or ends before before_id.
 	before, after := query.Get("before_id"), query.Get("after_id")
 	if after != "" {
@@ -99,6 +101,20 @@ func (h *handler) models(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Request-Id", id)
 	// A client that has gone needs no answer.
 	_ = front.WriteJSON(w, http.StatusOK, page)
+}
+
+// withAliases adds an entry for each alias behind its model.
+func withAliases(models []turn.Model) []turn.Model {
+	var all []turn.Model
+	for _, m := range models {
+		all = append(all, m)
+		for _, alias := range m.Aliases {
+			name := m
+			name.ID = alias
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // indexOf returns the place of the model with the id; -1 if it is not there.

@@ -29,7 +29,7 @@ func TestNodeSDK(t *testing.T) {
 	const want = `{"events":["The user wants ","two files.","I read ","both: <a> & \"b\"."],"stop":"tool_use","content":[{"type":"thinking","thinking":"The user wants two files.","signature":"dW53aXJl"},{"type":"text","text":"I read both: <a> & \"b\".","citations":null},{"type":"tool_use","id":"sess_A__call_1","name":"read","caller":{"type":"direct"},"input":{"path":"a"}},{"type":"tool_use","id":"sess_A__call_2","name":"list","caller":{"type":"direct"},"input":{}}]}
 {"stop":"end_turn","content":[{"type":"text","text":"Done.","citations":null}],"usage":{"input_tokens":11,"output_tokens":7,"cache_creation_input_tokens":3,"cache_read_input_tokens":5,"output_tokens_details":{"thinking_tokens":2},"server_tool_use":null,"cache_creation":null,"inference_geo":null,"service_tier":null,"speed":null}}
 {"type":"APIError","error":{"type":"error","error":{"type":"api_error","message":"the upstream broke off"},"request_id":"req_5"}}
-["composer-1","small-1","vendor/big-1"]
+["composer-1","default","small-1","vendor/big-1"]
 {"type":"NotFoundError","status":404}
 `
 	if string(out) != want {
