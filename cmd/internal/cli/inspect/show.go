@@ -24,7 +24,7 @@ import (
 
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
-	var parts, follow bool
+	var parts, follow, timeline bool
 	cmd := &cobra.Command{
 		Use:   "show F.uwc ID",
 		Short: "Show one exchange: headers, then every frame decoded and annotated",
@@ -58,6 +58,12 @@ as the one stream that it is, with what was missing, repeated or out of order
 				}
 				return followShow(cmd.Context(), a, addr, f)
 			}
+			if timeline {
+				if addr.Frame >= 0 || f.all || f.hex || len(f.as) > 0 || f.explain != "" || parts {
+					return app.Usagef("--timeline goes with an exchange, with --json and --proto")
+				}
+				return showTimeline(cmd.Context(), a, addr, f)
+			}
 			addr.Part = addr.Part || parts
 			return show(cmd.Context(), a, addr, f)
 		},
@@ -66,6 +72,7 @@ as the one stream that it is, with what was missing, repeated or out of order
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
+	cmd.Flags().BoolVar(&timeline, "timeline", false, "a line for each run of frames, of the exchange and of those that it is joined to by 'unwire serve', in the order of time")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
