@@ -148,6 +148,13 @@ func (s *Stream) endMessage(out []Frame, dir captures.Direction, err error) []Fr
 	case err != nil:
 		f.Partial, f.Err = true, fmt.Errorf("message at %#x: %w", f.Offset, err)
 	default:
+		if frames := s.splitMessage(&f); frames != nil {
+			for i := range frames {
+				out = s.deliver(out, dir, frames[i])
+			}
+			d.bytes += m.size
+			return out
+		}
 		s.unwrapMessage(&f)
 	}
 	d.bytes += m.size
@@ -171,7 +178,7 @@ func controlFrame(op captures.Opcode, offset int64, data []byte) Frame {
 }
 
 // unwrapMessage undoes what a whole message is wrapped in: base64 in a text, a
-// compression of the payload, one envelope. A message of several envelopes stays as it is.
+// compression of the payload, one envelope. splitMessage has seen to several.
 func (s *Stream) unwrapMessage(f *Frame) {
 	if found, ok := s.find.Find(f.Data); ok && found.Encoding != "" {
 		f.Data, f.Encoding = found.Data, found.Encoding
@@ -204,6 +211,52 @@ func (s *Stream) unwrapMessage(f *Frame) {
 	}
 	in.Offset, in.Len = f.Offset, f.Len
 	f.Frame = in
+}
+
+// splitMessage returns the frames of a whole binary message of a WebSocket that holds
+// several envelopes; nil of another one. Each has the place of its envelope, and the opcode
+// of the message.
+//
+// What is no message of protobuf or JSON in one of its envelopes is none at all: binary
+// data may look like a run of envelopes by chance.
+func (s *Stream) splitMessage(f *Frame) []Frame {
+	data := f.Data
+	if f.Opcode.Kind() == captures.OpText {
+		return nil
+	}
+	if !envelope.IsFrames(data) {
+		// Clients of grpc-websocket put a 0 before the envelopes.
+		if len(data) == 0 || data[0] != 0 || !envelope.IsFrames(data[1:]) {
+			return nil
+		}
+		data = data[1:]
+	}
+	list, ok := envelope.Split(data)
+	if !ok || len(list) < 2 {
+		return nil
+	}
+	dec := envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated})
+	envelopes, err := dec.Feed(data)
+	if err != nil || len(envelopes) != len(list) {
+		return nil
+	}
+	start := f.Offset + int64(f.Len-len(data))
+	frames, plain := make([]Frame, len(envelopes)), false
+	for i, in := range envelopes {
+		in.Offset += start
+		frames[i] = Frame{Opcode: f.Opcode, Frame: in}
+		if in.Flags&(envelope.EndStream|envelope.Trailer) != 0 || len(in.Data) == 0 && in.Err == nil {
+			continue
+		}
+		if codec := s.messageCodec(&frames[i]); codec != "proto" && codec != "json" {
+			return nil
+		}
+		plain = true
+	}
+	if !plain {
+		return nil
+	}
+	return frames
 }
 
 // closeConnection returns what is still open of an exchange that has no HTTP in it.

@@ -132,6 +132,44 @@ down/3 @` + fmt.Sprint(18+len(packed)) + ` text ` + q + ` in base64 tree
 	}
 }
 
+// A message of several envelopes is a frame for each; what only looks like one stays whole.
+func TestSeveralEnvelopes(t *testing.T) {
+	t.Parallel()
+	message := protowire.AppendString([]byte{0x0a}, "a greeting of some length")
+	packed, err := envelope.Compress("gzip", message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := envelope.Append(envelope.Append(nil, 0, message), envelope.Compressed, packed)
+	q := fmt.Sprintf("%q", message)
+	for name, c := range map[string]struct{ data, want string }{
+		"two": {string(run), "down/0 @0 binary " + q + " flags 0 tree\n" + "down/1 @" + fmt.Sprint(5+len(message)) + " binary " + q + " flags compressed in gzip tree\n"},
+		"with a 0 and an end": {
+			"\x00" + string(envelope.Append(run, envelope.Trailer, []byte("grpc-status: 0\r\n"))),
+			"down/0 @1 binary " + q + " flags 0 tree\n" + "down/1 @" + fmt.Sprint(6+len(message)) + " binary " + q + " flags compressed in gzip tree\n" +
+				"down/2 @" + fmt.Sprint(1+len(run)) + ` binary "grpc-status: 0\r\n" flags trailer control` + "\n",
+		},
+		"zeros":  {strings.Repeat("\x00", 20), ""},
+		"no run": {string(run) + "x", ""},
+		"others": {string(envelope.Append(envelope.Append(nil, 0, message), 0, []byte("\xff\xff"))), ""},
+	} {
+		src := connection(captures.WebSocket, "wss://h/chat", sent(captures.Down, captures.OpBinary|final, c.data), sent(captures.Down, captures.OpBinary|final, "\x08\x01"))
+		ex, err := Decode(t.Context(), src, 7, Options{})
+		if err != nil || ex.Err != nil {
+			t.Fatal(err, ex.Err)
+		}
+		want := c.want
+		if want == "" {
+			want = fmt.Sprintf("down/0 @0 binary %q", c.data)
+		} else {
+			want += fmt.Sprintf("down/%d @%d binary \"\\b\\x01\" tree\n", strings.Count(want, "\n"), len(c.data))
+		}
+		if got := describe(ex); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
 // A WebSocket is a failure if it was closed as one.
 func TestWebSocketStatus(t *testing.T) {
 	t.Parallel()

@@ -4,9 +4,9 @@
 // Decode reads one exchange whole, EachFrame a frame at a time. A Stream decodes while an
 // exchange goes on, and Watch does so for all exchanges that are being recorded. Each
 // first classifies the exchange by its headers; the status is how the call ended. The
-// messages of a WebSocket are frames, with those that control it; of a connection that has
-// no HTTP in it each chunk is one, or each message if Options.Split says how these are
-// delimited.
+// messages of a WebSocket are frames, with those that control it, or several frames if they
+// hold several envelopes; of a connection that has no HTTP in it each chunk is one, or each
+// message if Options.Split says how these are delimited.
 //
 // An inner message travels inside a string or bytes field of a frame, as text. A carried
 // message is one of another call, which came in pieces (package conversation).

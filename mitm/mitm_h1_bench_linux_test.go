@@ -65,7 +65,7 @@ func benchH1(b *testing.B, h http.Handler, each float64, unit string, round func
 	paths := []*benchPath{
 		{name: "direct", client: direct(b, s, false)},
 		{name: "tls-relay", client: relay},
-		{name: "recorded", client: recording.client(false)},
+		{name: "recorded", client: recording.client(false), commit: commits(b, recording)},
 		{name: "unrecorded", client: unrecorded.client(false)},
 	}
 	for _, p := range paths {
@@ -77,16 +77,16 @@ func benchH1(b *testing.B, h http.Handler, each float64, unit string, round func
 		for _, p := range paths {
 			start := processorTime()
 			round(p.client, s.URL)
-			p.took += processorTime() - start
+			p.end(start)
 		}
 		n += each
 	}
 	for _, p := range paths {
-		b.ReportMetric(float64(p.took.Microseconds())/n, p.name+"-"+unit)
+		b.ReportMetric(float64(p.processor.Microseconds())/n, p.name+"-"+unit)
 	}
-	ratio := func(i int) float64 { return paths[i].took.Seconds() / paths[1].took.Seconds() }
+	ratio := func(i int) float64 { return paths[i].processor.Seconds() / paths[1].processor.Seconds() }
 	net := func(i int) float64 {
-		return (paths[i].took - paths[0].took).Seconds() / (paths[1].took - paths[0].took).Seconds()
+		return (paths[i].processor - paths[0].processor).Seconds() / (paths[1].processor - paths[0].processor).Seconds()
 	}
 	b.ReportMetric(ratio(2), "recorded/tls-relay")
 	b.ReportMetric(ratio(3), "unrecorded/tls-relay")

@@ -46,6 +46,27 @@ func (r *Redactor) member(b []byte, i int, final, flush bool) (match, matchState
 	return m, v
 }
 
+// isOtherQuote reports whether b begins with a quote that begins nothing that is looked for.
+// JSON has so many of them that at would take longer for them than for all else.
+func (r *Redactor) isOtherQuote(f *ruleset, b []byte) bool {
+	if b[0] != '"' || len(b) < 3 || f.admits(b[0], b[1], b[2]) {
+		return false
+	}
+	p := 1
+	for p < len(b) && p <= maxName && nameChars.has(b[p]) {
+		p++
+	}
+	if p == len(b) {
+		return false // the name goes on
+	}
+	name := b[1:p]
+	if len(name) < 2 || b[p] != '"' && b[p] != '\\' {
+		return true
+	}
+	kind := r.kindOf(name)
+	return kind != secretName && kind != perhapsName
+}
+
 // memberValue finds the end of the value that begins at from.
 func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, final, flush bool) (match, matchState) {
 	end := from

@@ -65,7 +65,11 @@ func (s *scanner) run(final, flush bool) {
 			m, v = s.r.bodyParameter(s.buf, 0, final, flush)
 		}
 		if v == nothing {
-			if s.pos = f.next(s.buf, s.pos); s.pos == len(s.buf) {
+			s.pos = f.next(s.buf, s.pos)
+			for s.pos < len(s.buf) && s.r.isOtherQuote(f, s.buf[s.pos:]) {
+				s.pos = f.next(s.buf, s.pos+1)
+			}
+			if s.pos == len(s.buf) {
 				return
 			}
 			m, v = s.r.at(f, s.buf, s.pos, final, flush)

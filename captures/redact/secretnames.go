@@ -32,18 +32,8 @@ func (r *Redactor) nameKind(name string) nameKind {
 	case "key", "code", "sig", "signature", "pwd", "pass", "xamzcredential", "xgoogcredential", "sessionid", "sid", "ticket", "assertion", "codeverifier":
 		return parameterName
 	}
-	for _, family := range [...]struct {
-		end   string
-		names []string
-	}{
-		{"token", []string{"access", "refresh", "id", "session", "auth", "api", "bearer", "security"}},
-		{"key", []string{"api", "secret", "access", "private", "encryption"}},
-		{"secret", []string{""}},
-		{"password", []string{""}},
-		{"passwd", []string{""}},
-		{"passphrase", []string{""}},
-		{"authorization", []string{""}},
-	} {
+	for i := range secretFamilies {
+		family := &secretFamilies[i]
 		start, ok := strings.CutSuffix(name, family.end)
 		for i := 0; ok && i < len(family.names); i++ {
 			if strings.HasSuffix(start, family.names[i]) {
@@ -52,6 +42,20 @@ func (r *Redactor) nameKind(name string) nameKind {
 		}
 	}
 	return otherName
+}
+
+// secretFamilies are the names of secrets that end alike, after one of several words.
+var secretFamilies = [...]struct {
+	end   string
+	names []string
+}{
+	{"token", []string{"access", "refresh", "id", "session", "auth", "api", "bearer", "security"}},
+	{"key", []string{"api", "secret", "access", "private", "encryption"}},
+	{"secret", []string{""}},
+	{"password", []string{""}},
+	{"passwd", []string{""}},
+	{"passphrase", []string{""}},
+	{"authorization", []string{""}},
 }
 
 // looksRandom reports whether a value of a name that often means other things

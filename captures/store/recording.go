@@ -428,7 +428,9 @@ func (r *recording) mentionCut() {
 func (r *recording) redact(ex *captures.Exchange) {
 	s := r.store
 	for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
-		*h = slices.Clone(r.bounded(*h))
+		if *h = r.bounded(*h); s.Redactor == nil {
+			*h = slices.Clone(*h)
+		}
 	}
 	if s.Redactor == nil {
 		return

@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"unwire": func() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+
+		// Both ends of conversations without HTTP.
+		"talkserver": talkServer,
+		"talkclient": talkClient,
 	})
 }
 

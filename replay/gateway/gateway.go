@@ -25,6 +25,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -77,6 +78,9 @@ type Options struct {
 	// MaxSessions is the limit of open sessions. Above it the session that has been parked
 	// for the longest time is closed. Default: 24.
 	MaxSessions int
+	// Models say which model answers for names that the upstream does not have, such as those
+	// that clients ask for by default. The first pattern that matches counts. Empty: none.
+	Models []ModelAlias
 	// NoReuse starts every request cold.
 	NoReuse bool
 	// Settle is how long the agent must be silent after a call before the response ends,
@@ -88,6 +92,14 @@ type Options struct {
 	// MaxResult is the limit of the text of one tool result, in bytes. What is longer is
 	// cut, with a notice that the model sees. Default: 256 KiB.
 	MaxResult int
+}
+
+// A ModelAlias lets a model answer for others.
+type ModelAlias struct {
+	// Pattern is a name, or a pattern with * for any text, in any case.
+	Pattern string
+	// Model is an id or alias of the upstream; "" is the first model of the upstream.
+	Model string
 }
 
 func (o *Options) setDefaults() {
@@ -153,17 +165,31 @@ func keyOf(ctx context.Context) sum {
 
 type observerContext struct{}
 
-// WithObserver returns a context for requests that call onStream with the number, in the
-// capture, of each upstream exchange that answers them.
-func WithObserver(ctx context.Context, onStream func(exchange int64)) context.Context {
-	return context.WithValue(ctx, observerContext{}, onStream)
+// An Observer is told what becomes of a request.
+type Observer struct {
+	// OnStream is called with the number, in the capture, of each upstream exchange that
+	// answers the request.
+	OnStream func(exchange int64)
+	// OnEnd is called when the client has got the last event of the response.
+	OnEnd func()
 }
 
-func observe(ctx context.Context, s *session) {
-	onStream, _ := ctx.Value(observerContext{}).(func(int64))
-	if id := s.stream.ExchangeID(); onStream != nil && id != 0 {
-		onStream(id)
+// WithObserver returns a context for requests that are observed.
+func WithObserver(ctx context.Context, o *Observer) context.Context {
+	return context.WithValue(ctx, observerContext{}, o)
+}
+
+// observed returns a reader that reports to the observer of ctx.
+func observed(ctx context.Context, t *reader) *reader {
+	o, _ := ctx.Value(observerContext{}).(*Observer)
+	if o == nil {
+		return t
 	}
+	t.onEnd = o.OnEnd
+	if id := t.s.stream.ExchangeID(); id != 0 {
+		o.OnStream(id)
+	}
+	return t
 }
 
 // Turn starts or continues a turn; see front.Core.
@@ -185,8 +211,7 @@ func (c *Core) Turn(ctx context.Context, r *turn.Request) (front.Turn, error) {
 				defer stop()
 				return c.start(ctx, key, r, tr, coldBroken)
 			}
-			observe(ctx, t.s)
-			return t, nil
+			return observed(ctx, t), nil
 		}
 	}
 	t, err := c.start(ctx, key, r, tr, cause)
@@ -244,8 +269,7 @@ func (c *Core) start(ctx context.Context, key sum, r *turn.Request, tr *transcri
 		s.end(errDraining)
 		return nil, errDraining
 	}
-	observe(ctx, s)
-	return s.attach(), nil
+	return observed(ctx, s.attach()), nil
 }
 
 var errDraining = &turn.Error{Kind: turn.Overloaded, Code: "shutting_down", Message: "unwire serve is shutting down"}
@@ -360,25 +384,48 @@ func (c *Core) Models(ctx context.Context) ([]turn.Model, error) {
 	return list, nil
 }
 
-// Model returns the model with an id or alias, in any case.
+// Model returns the model with an id or alias, in any case, or the one that answers for it
+// by Options.Models.
 func (c *Core) Model(ctx context.Context, name string) (turn.Model, error) {
 	list, err := c.Models(ctx)
 	if err != nil {
 		return turn.Model{}, err
 	}
-	for _, m := range list {
-		if m.ID == name {
+	if m, ok := modelNamed(list, name); ok {
+		return m, nil
+	}
+	for _, alias := range c.o.Models {
+		// A pattern was checked by whoever read it; one that is wrong matches nothing.
+		if ok, _ := path.Match(strings.ToLower(alias.Pattern), strings.ToLower(name)); !ok {
+			continue
+		}
+		if alias.Model == "" && len(list) > 0 {
+			return list[0], nil
+		}
+		if m, ok := modelNamed(list, alias.Model); ok {
 			return m, nil
 		}
 	}
 	ids := make([]string, len(list))
 	for i, m := range list {
 		ids[i] = m.ID
+	}
+	return turn.Model{}, &turn.Error{Kind: turn.NotFound, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("the upstream has no model %.80q; it has %s", name, strings.Join(ids, ", "))}
+}
+
+// modelNamed returns the model with an id, or else with a name or alias in any case.
+func modelNamed(list []turn.Model, name string) (turn.Model, bool) {
+	for _, m := range list {
+		if m.ID == name {
+			return m, true
+		}
+	}
+	for _, m := range list {
 		for _, alias := range append([]string{m.ID, m.Name}, m.Aliases...) {
 			if strings.EqualFold(alias, name) {
-				return m, nil
+				return m, true
 			}
 		}
 	}
-	return turn.Model{}, &turn.Error{Kind: turn.NotFound, Param: "model", Code: "model_not_found", Message: fmt.Sprintf("the upstream has no model %.80q; it has %s", name, strings.Join(ids, ", "))}
+	return turn.Model{}, false
 }

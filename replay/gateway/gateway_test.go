@@ -482,6 +482,18 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
+func TestModelAliases(t *testing.T) {
+	t.Parallel()
+	core := gateway.New(&upstream{models: []turn.Model{{ID: "first"}, {ID: "second"}, {ID: "gpt-5"}}}, gateway.Options{
+		Models: []gateway.ModelAlias{{Pattern: "*-mini", Model: "second"}, {Pattern: "lost", Model: "missing"}, {Pattern: "gpt-*"}},
+	})
+	for name, want := range map[string]string{"gpt-5": "gpt-5", "GPT-5": "gpt-5", "gpt-4": "first", "gpt-4-mini": "second", "lost": "", "other": ""} {
+		if m, err := core.Model(t.Context(), name); m.ID != want || (err == nil) != (want != "") {
+			t.Errorf("Model(%q) = %q, %v; want %q", name, m.ID, err, want)
+		}
+	}
+}
+
 func TestModels(t *testing.T) {
 	t.Parallel()
 	core := gateway.New(&upstream{models: []turn.Model{{ID: "composer-1", Name: "Composer 1", Aliases: []string{"composer"}}}}, gateway.Options{})

@@ -15,6 +15,7 @@ type reader struct {
 	g      *segment
 	next   int
 	closed bool
+	onEnd  func() // called once, with the last event; nil for nobody
 	// restart starts the request cold if the stream broke while it was parked; nil for a
 	// request that was started cold.
 	restart func(ctx context.Context) (*reader, error)
@@ -50,6 +51,10 @@ func (t *reader) Next(ctx context.Context) (turn.Event, error) {
 			return nil, err
 		case g.done:
 			t.s.mu.Unlock()
+			if t.onEnd != nil {
+				t.onEnd()
+				t.onEnd = nil
+			}
 			return nil, io.EOF
 		case g.pulling:
 			changed := g.changed
@@ -82,7 +87,7 @@ func (t *reader) again(ctx context.Context) error {
 		return err
 	}
 	t.Close()
-	t.s, t.g, t.next, t.closed, t.restart = fresh.s, fresh.g, 0, false, nil
+	t.s, t.g, t.next, t.closed, t.restart, t.onEnd = fresh.s, fresh.g, 0, false, nil, fresh.onEnd
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +26,13 @@ const definitionsMemory = 1 << 30
 // NoDefinitions is what --proto takes to work without any.
 const NoDefinitions = "none"
 
-// LoadDefinitions loads a folder of .proto files; "" is those that the first of captures
-// keeps, or else the built-in reconstruction, "none" is no schema at all. Captures may be
-// addresses, and anything that is no capture.
+// LoadDefinitions loads a folder of .proto files, or the definitions that a capture keeps;
+// "" is those that the first of captures keeps, or else the built-in reconstruction, "none"
+// is no schema at all. Captures may be addresses, and anything that is no capture.
 func LoadDefinitions(ctx context.Context, dir string, captures ...string) (*schema.Schema, error) {
 	switch dir {
 	case "":
-		if s, err := keptDefinitions(ctx, captures); s != nil || err != nil {
+		if s, err := KeptDefinitions(ctx, captures...); s != nil || err != nil {
 			return s, err
 		}
 		s, err := schema.Load(context.WithoutCancel(ctx), proto.Files)
@@ -41,12 +43,35 @@ func LoadDefinitions(ctx context.Context, dir string, captures ...string) (*sche
 	case NoDefinitions:
 		return nil, nil
 	}
+	if isCapture(dir) {
+		return needKept(ctx, dir)
+	}
 	defer CollectLess(definitionsMemory)()
 	return schema.LoadDir(ctx, dir)
 }
 
-// keptDefinitions loads the definitions that the first of captures keeps; nil if none does.
-func keptDefinitions(ctx context.Context, captures []string) (*schema.Schema, error) {
+// isCapture reports whether a file is a capture rather than definitions.
+func isCapture(name string) bool {
+	head, err := FirstBytes(name)
+	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
+}
+
+// needKept loads the definitions that a capture keeps.
+func needKept(ctx context.Context, name string) (*schema.Schema, error) {
+	c, err := OpenCapture(name)
+	if err != nil {
+		return nil, err
+	}
+	c.Close()
+	s, err := KeptDefinitions(ctx, name)
+	if s == nil && err == nil && ctx.Err() == nil {
+		err = Fail(ExitInput, fmt.Errorf("%s keeps no definitions", name), "'unwire use DIR "+name+"' has it keep some")
+	}
+	return s, cmp.Or(err, ctx.Err())
+}
+
+// KeptDefinitions loads the definitions that the first of captures keeps; nil if none does.
+func KeptDefinitions(ctx context.Context, captures ...string) (*schema.Schema, error) {
 	for _, name := range captures {
 		file := query.ParseAddress(name).File
 		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
@@ -92,8 +117,11 @@ func FrameType(s *schema.Schema, call decode.Call, dir captures.Direction) proto
 	return s.FrameType(call, dir)
 }
 
-// LoadSource loads definitions from what a user named.
+// LoadSource loads definitions from what a user named, a capture that keeps some too.
 func LoadSource(ctx context.Context, name string) (*schema.Schema, error) {
+	if isCapture(name) {
+		return needKept(ctx, name)
+	}
 	defer CollectLess(definitionsMemory)()
 	s, err := schema.LoadSource(ctx, name)
 	return s, SourceError(name, err)

@@ -73,6 +73,37 @@ func NeedCall(ctx context.Context, c *query.Capture, at query.Address, command s
 		"'unwire ls F.uwc' shows the protocols, 'unwire show' and 'unwire schema infer' read this one")
 }
 
+// NeedCalls is NeedCall. For a whole capture, it says how many of its exchanges the command
+// passes over because they are no calls.
+func (a *App) NeedCalls(ctx context.Context, c *query.Capture, at query.Address, command string) error {
+	if at.Exchange != 0 {
+		return NeedCall(ctx, c, at, command)
+	}
+	sockets, connections := 0, 0
+	for ex, err := range c.Exchanges(ctx) {
+		switch {
+		case err != nil:
+			return nil // the command reports what cannot be read
+		case ex.Transport == captures.HTTP || decode.Classify(ex).Service != "":
+		case ex.Transport == captures.WebSocket:
+			sockets++
+		default:
+			connections++
+		}
+	}
+	var parts []string
+	if sockets > 0 {
+		parts = append(parts, Counted(sockets, "WebSocket"))
+	}
+	if connections > 0 {
+		parts = append(parts, Counted(connections, "connection")+" without HTTP")
+	}
+	if len(parts) > 0 {
+		a.Say("unwire: %s: %s passes over %s: no calls of an RPC", term.Clean(at.File), command, strings.Join(parts, " and "))
+	}
+	return nil
+}
+
 // Remark says what of an exchange could not be decoded, and is not read.
 func (a *App) Remark(ex *decode.Exchange) {
 	if ex.Err != nil {

@@ -83,6 +83,9 @@ func statusText(l *contract.Exchange) string {
 // maxRelated is how many relations of an exchange a table names.
 const maxRelated = 4
 
+// answersVerb is what a stream does for requests to a served endpoint. It is said once.
+const answersVerb = "answers "
+
 // relatedText names the relations of an exchange.
 func relatedText(l *contract.Exchange) string {
 	var texts []string
@@ -91,7 +94,11 @@ func relatedText(l *contract.Exchange) string {
 			texts = append(texts, "…")
 			break
 		}
-		texts = append(texts, relationText(l.ID, r))
+		text := relationText(l.ID, r)
+		if i > 0 && r.Kind == captures.FrontEndOf && r.Exchange != l.ID && l.Relations[i-1].Kind == r.Kind {
+			text = strings.TrimPrefix(text, answersVerb)
+		}
+		texts = append(texts, text)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -111,7 +118,7 @@ func relationText(id int64, r contract.Relation) string {
 	case r.Kind == captures.FrontEndOf && own:
 		return "front end of " + target
 	case r.Kind == captures.FrontEndOf:
-		return fmt.Sprintf("answers #%d", r.Exchange)
+		return fmt.Sprintf(answersVerb+"#%d", r.Exchange)
 	case own:
 		return term.Clean(string(r.Kind)) + " " + target
 	}

@@ -60,13 +60,12 @@ func (h *handler) completions(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 
-	model, e := h.core.Model(ctx, req.turn.Model)
-	if e != nil {
-		openai.WriteError(w, turn.AsError(e))
+	notes, err := front.ChooseModel(ctx, h.core, &req.turn)
+	if err != nil {
+		openai.WriteError(w, err)
 		return
 	}
-	req.turn.Model = model.ID
-	front.WriteNotes(w, req.notes.List())
+	front.WriteNotes(w, append(notes, req.notes.List()...))
 
 	t, e := h.core.Turn(ctx, &req.turn)
 	if e != nil {
@@ -75,7 +74,7 @@ func (h *handler) completions(w http.ResponseWriter, r *http.Request) {
 	}
 	defer t.Close()
 
-	head := chunk{ID: openai.NewID("chatcmpl-"), Created: openai.Now(), Model: model.ID}
+	head := chunk{ID: openai.NewID("chatcmpl-"), Created: openai.Now(), Model: req.turn.Model}
 	if req.stream {
 		streamTurn(ctx, w, t, head, req.includeUsage)
 		return

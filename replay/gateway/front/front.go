@@ -9,6 +9,9 @@ package front
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"unwire/replay/agent/turn"
 )
@@ -18,7 +21,7 @@ type Core interface {
 	// Models returns the models of the upstream.
 	Models(ctx context.Context) ([]turn.Model, error)
 
-	// Model returns the model with this id or alias.
+	// Model returns the model with this id or alias, or the one that answers for it.
 	//
 	// Errors: a *turn.Error of kind NotFound.
 	Model(ctx context.Context, name string) (turn.Model, error)
@@ -41,4 +44,21 @@ type Turn interface {
 	// Close ends the turn for this client. A turn that has not reached Ended is
 	// cancelled upstream.
 	Close()
+}
+
+// ChooseModel replaces the name of a request's model by the id of the model that answers,
+// and returns a note if that is another model than the client named.
+//
+// Errors: kind NotFound.
+func ChooseModel(ctx context.Context, core Core, r *turn.Request) (notes []string, err *turn.Error) {
+	m, e := core.Model(ctx, r.Model)
+	if e != nil {
+		return nil, turn.AsError(e)
+	}
+	isName := func(name string) bool { return strings.EqualFold(name, r.Model) }
+	if !isName(m.ID) && !isName(m.Name) && !slices.ContainsFunc(m.Aliases, isName) {
+		notes = []string{fmt.Sprintf("model: the upstream has no %.60q, so %s answers", r.Model, m.ID)}
+	}
+	r.Model = m.ID
+	return notes, nil
 }

@@ -95,12 +95,11 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 		writeError(w, id, err)
 		return
 	}
-	model, failure := h.core.Model(r.Context(), request.turn.Model)
-	if failure != nil {
-		writeError(w, id, turn.AsError(failure))
+	notes, err := front.ChooseModel(r.Context(), h.core, &request.turn)
+	if err != nil {
+		writeError(w, id, err)
 		return
 	}
-	request.turn.Model = model.ID
 
 	t, failure := h.core.Turn(r.Context(), &request.turn)
 	if failure != nil {
@@ -108,8 +107,8 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer t.Close()
-	front.WriteNotes(w, request.notes)
-	a := newAnswer(h.newID("msg_"), model.ID, request.thinking, isBeta(r))
+	front.WriteNotes(w, append(notes, request.notes...))
+	a := newAnswer(h.newID("msg_"), request.turn.Model, request.thinking, isBeta(r))
 	if request.stream {
 		stream(r.Context(), w, id, t, a)
 		return

@@ -78,13 +78,12 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 
-	model, e := h.core.Model(ctx, req.turn.Model)
-	if e != nil {
-		openai.WriteError(w, turn.AsError(e))
+	notes, err := front.ChooseModel(ctx, h.core, &req.turn)
+	if err != nil {
+		openai.WriteError(w, err)
 		return
 	}
-	req.turn.Model = model.ID
-	front.WriteNotes(w, req.notes.List())
+	front.WriteNotes(w, append(notes, req.notes.List()...))
 
 	t, e := h.core.Turn(ctx, &req.turn)
 	if e != nil {
@@ -93,7 +92,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) {
 	}
 	defer t.Close()
 
-	b := newBuilder(req, model.ID)
+	b := newBuilder(req, req.turn.Model)
 	if req.store {
 		b.onEnd = func(answer turn.Message) {
 			h.kept.keep(caller, b.response.ID, append(req.transcript[:len(req.transcript):len(req.transcript)], answer))

@@ -33,7 +33,11 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handle
 		rec.Connection(captures.TLS{}, local.String())
 	}
 
-	ctx := gateway.WithObserver(r.Context(), func(stream int64) { rec.Relate(captures.FrontEndOf, stream) })
+	ended := false
+	ctx := gateway.WithObserver(r.Context(), &gateway.Observer{
+		OnStream: func(stream int64) { rec.Relate(captures.FrontEndOf, stream) },
+		OnEnd:    func() { ended = true },
+	})
 	r = r.WithContext(ctx)
 	r.Body = &recordedBody{ReadCloser: r.Body, rec: rec}
 	out := &recordedWriter{ResponseWriter: w, rec: rec}
@@ -43,7 +47,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request, page http.Handle
 	defer func() { rec.End(outcome, "") }()
 	page.ServeHTTP(out, r)
 	switch {
-	case r.Context().Err() != nil:
+	case r.Context().Err() != nil && !ended:
 		outcome = captures.Canceled
 	default:
 		out.begin(http.StatusOK)

@@ -28,7 +28,7 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 		return app.Usagef("--values wants --names, too: enums are found by their fields' names")
 	}
 	for _, source := range f.names {
-		s, words, err := namesOf(ctx, a, source, f.proto)
+		s, words, err := namesOf(ctx, a, source, f)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 		}
 	}
 	for _, source := range f.values {
-		s, words, err := namesOf(ctx, a, source, f.proto)
+		s, words, err := namesOf(ctx, a, source, f)
 		if err != nil {
 			return err
 		}
@@ -51,9 +51,9 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 }
 
 // namesOf reads a source: definitions, or words.
-func namesOf(ctx context.Context, a *app.App, source, folder string) (*schema.Schema, []string, error) {
+func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*schema.Schema, []string, error) {
 	if source == "builtin" {
-		s, err := app.LoadDefinitions(ctx, folder)
+		s, err := app.LoadDefinitions(ctx, f.proto, f.from)
 		return s, nil, err
 	}
 	if source != "-" {

@@ -106,7 +106,7 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.root, "root", "", "full name of the request in what --settle names (default: found by the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
 	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: those that the capture of --from keeps, or the built-in ones)")
 }
 
 // limitFlags are those of how much is sent, to whom, and with which credentials.
@@ -157,7 +157,7 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 		return app.Refusal(err)
 	}
 	if res.RequestType == "" && res.Runtime != probe.Unknown {
-		if err := typeOfDefinitions(ctx, res, f.proto); err != nil {
+		if err := typeOfDefinitions(ctx, res, f.proto, f.from); err != nil {
 			return err
 		}
 	}
@@ -166,8 +166,8 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 
 // typeOfDefinitions takes the request's type from definitions where the server
 // does not name it, and says so.
-func typeOfDefinitions(ctx context.Context, res *probe.Result, folder string) error {
-	s, err := app.LoadDefinitions(ctx, folder)
+func typeOfDefinitions(ctx context.Context, res *probe.Result, folder, capture string) error {
+	s, err := app.LoadDefinitions(ctx, folder, capture)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func probeTarget(ctx context.Context, o *probe.Options, f *probeFlags) (reach re
 	if o.To, reach.Policy, err = target.Server(); err != nil {
 		return reach, err
 	}
-	if reach.Schema, err = app.LoadDefinitions(ctx, ""); err != nil {
+	if reach.Schema, err = app.LoadDefinitions(ctx, "", f.from); err != nil {
 		return reach, err
 	}
 	if err := target.Load(&reach); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net"
 	"path/filepath"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
 	"unwire/captures/redact"
 	"unwire/captures/series"
 	"unwire/captures/store"
@@ -226,6 +224,7 @@ type Recorder struct {
 	reverse []reverseListener
 	served  chan error
 	failed  *atomic.Bool // recording has stopped, and that was said
+	began   time.Time
 }
 
 // StartRecorder starts a proxy. The token is for the hook of a command that is
@@ -302,6 +301,7 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 		return nil, err
 	}
 	return &Recorder{
+		began: time.Now(),
 		store: store, proxy: proxy, CA: ca, keys: keys, Token: token,
 		Addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
 	}, nil
@@ -421,7 +421,7 @@ func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Record
 	if rec.failed.Load() {
 		early = ", up to where recording stopped"
 	}
-	n, err := sayEnded(ctx, a, f, rec.store.Files(), early)
+	n, err := sayEnded(ctx, a, f, rec.store.Files(), rec.began, early)
 	if err != nil {
 		a.Say("unwire: %v", err)
 		return
@@ -438,49 +438,4 @@ func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Record
 	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
 		a.Say("unwire: hint: %s", capturetext.PartlyReachedHint(rec.report.Runtime))
 	}
-}
-
-// sayEnded says what was recorded, with a remark behind it, and counts it.
-func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, remark string) (int, error) {
-	n, unfinished, err := countExchanges(ctx, files)
-	if err != nil {
-		return n, err
-	}
-	if f.json {
-		return n, a.Print(&contract.Ended{
-			Event: "ended", File: files[0], Exchanges: n, Incomplete: unfinished, Files: files,
-			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
-		})
-	}
-	where := f.Out
-	if len(files) > 1 {
-		where = fmt.Sprintf("%d files, %s to %s", len(files), files[0], files[len(files)-1])
-	}
-	a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(n, "exchange"), where, unfinished, remark)
-	if text := f.Unsearched.summary(); text != "" {
-		a.Say("unwire: %s", text)
-	}
-	return n, nil
-}
-
-func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {
-	for _, file := range files {
-		store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
-		if err != nil {
-			return n, unfinished, err
-		}
-		for ex, err := range store.Exchanges(ctx) {
-			if err != nil {
-				return n, unfinished, errors.Join(err, store.Close())
-			}
-			n++
-			if ex.Outcome != captures.Complete {
-				unfinished++
-			}
-		}
-		if err := store.Close(); err != nil {
-			return n, unfinished, err
-		}
-	}
-	return n, unfinished, nil
 }

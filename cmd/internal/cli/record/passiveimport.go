@@ -126,7 +126,7 @@ func (p *passiveImport) report(ctx context.Context, on launch.Runtime) error {
 			a.Say("unwire: %s%s: %s", c.Server, name, problem)
 		}
 	}
-	n, err := sayEnded(ctx, a, f, []string{f.Out}, "")
+	n, err := sayEnded(ctx, a, f, []string{f.Out}, time.Time{}, "")
 	if err != nil {
 		return err
 	}

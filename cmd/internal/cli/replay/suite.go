@@ -78,7 +78,7 @@ was not met.`,
 	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore what differs without the edit")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answers are added")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that a capture keeps, or the built-in ones)")
 	flags.StringVar(&f.Credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	f.headerFlag(cmd)
@@ -99,7 +99,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	if err != nil {
 		return err
 	}
-	opts, err := f.settings(ctx)
+	opts, err := f.settings(ctx, capturesOf(files, f.capture)...)
 	if err != nil {
 		return err
 	}
@@ -211,4 +211,16 @@ func openStore(path string) (*store.Store, error) {
 		return nil, err
 	}
 	return c.Store, nil
+}
+
+// capturesOf are the captures of experiments. One that cannot be read is reported when it is
+// run.
+func capturesOf(files []string, capture string) []string {
+	var all []string
+	for _, file := range files {
+		if _, name, err := suite.Read(file, capture); err == nil && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }

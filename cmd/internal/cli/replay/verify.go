@@ -66,7 +66,7 @@ refused.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: the built-in ones)")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: those that the capture keeps, or the built-in ones)")
 	flags.StringVar(&f.To, "to", "", "URL of the server")
 	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and ask that")
 	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
@@ -109,7 +109,7 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return app.Usagef("--proto none leaves nothing to verify")
 	}
 	f.OmitSecrets = f.noAuth
-	reach, err := f.settings(ctx)
+	reach, err := f.settings(ctx, addr.File)
 	if err != nil {
 		return err
 	}

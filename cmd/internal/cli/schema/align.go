@@ -39,7 +39,8 @@ exchanged is listed as a doubt, with what would settle it. JSON has field names 
 lowerCamelCase: json_name is as it was read, name is made of it.
 
 --descriptor-set writes the joins as definitions, which the schema commands take.
-Without --proto, types are named by method and field numbers, as schema infer does.
+Without --proto, and if the capture keeps no definitions, types are named by method
+and field numbers, as schema infer does.
 The exit status is 3 where no pair was found.`,
 		Example: "  unwire align F.uwc\n  unwire align --json proto.uwc json.uwc\n  unwire align F.uwc --descriptor-set names.binpb",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -52,19 +53,22 @@ The exit status is 3 where no pair was found.`,
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a join, and a doubt")
 	cmd.Flags().BoolVar(&f.all, "all", false, "list calls that have no counterpart, too")
-	cmd.Flags().StringVar(&f.proto, "proto", app.NoDefinitions, "folder of .proto files that name the types ("+app.NoDefinitions+": none)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files that name the types (default: those that the capture keeps; "+app.NoDefinitions+": none)")
 	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to write the joins to, as a descriptor set")
 	return cmd
 }
 
 func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) error {
-	definitions, err := app.LoadDefinitions(ctx, f.proto)
+	definitions, err := app.KeptDefinitions(ctx, inputs...)
+	if f.proto != "" {
+		definitions, err = app.LoadDefinitions(ctx, f.proto)
+	}
 	if err != nil {
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
 	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
-		if err := app.NeedCall(ctx, c, at, "align"); err != nil {
+		if err := a.NeedCalls(ctx, c, at, "align"); err != nil {
 			return err
 		}
 		return calls.AddCapture(ctx, at.File, c, at.Exchange, at.Part)

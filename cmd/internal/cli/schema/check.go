@@ -81,7 +81,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	}
 	coverage := query.NewCoverage(defs, proto.Profile())
 	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
-		if err := app.NeedCall(ctx, c, at, "schema check"); err != nil {
+		if err := a.NeedCalls(ctx, c, at, "schema check"); err != nil {
 			return err
 		}
 		return coverage.Add(ctx, c, at, a.Remark)

@@ -22,14 +22,18 @@ type definitionFlags struct {
 }
 
 func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file, descriptor set, or capture that keeps definitions (default: the built-in ones)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 
-// load loads the definitions with their comments.
-func (f *definitionFlags) load(ctx context.Context) (*schema.Schema, error) {
+// load loads the definitions with their comments; by default those that the first of
+// captures keeps, or the built-in ones.
+func (f *definitionFlags) load(ctx context.Context, captures ...string) (*schema.Schema, error) {
 	switch f.proto {
 	case "":
+		if s, err := app.KeptDefinitions(ctx, captures...); s != nil || err != nil {
+			return s, err
+		}
 		s, err := schema.Load(ctx, proto.Files)
 		if err != nil {
 			return nil, fmt.Errorf("the built-in definitions: %w", err)

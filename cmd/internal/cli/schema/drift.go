@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 		},
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: the built-in ones; none for none)")
+	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: those that a capture of --captures or --capture keeps, or the built-in ones; none for none)")
 	return cmd
 }
 
@@ -61,7 +62,7 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 	f.proto = dir != app.NoDefinitions
 	var ours *schema.Schema
 	if f.proto {
-		s, err := (&definitionFlags{proto: dir}).load(ctx)
+		s, err := (&definitionFlags{proto: dir}).load(ctx, append(slices.Clone(f.captures), f.capture)...)
 		if err != nil {
 			return err
 		}

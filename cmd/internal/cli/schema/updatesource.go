@@ -21,7 +21,7 @@ func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input strin
 	l.OnRemark = func(r source.Remark) { a.Say("unwire: %s", schematext.SourceRemark(r)) }
 	l.WithCapture = func(input string, do func(src captures.Capture, file string, exchange int64, part bool) error) error {
 		return withCapture(input, func(c *query.Capture, at query.Address) error {
-			if err := app.NeedCall(ctx, c, at, "schema update"); err != nil {
+			if err := a.NeedCalls(ctx, c, at, "schema update"); err != nil {
 				return err
 			}
 			return do(c, at.File, at.Exchange, at.Part)

@@ -20,8 +20,8 @@ type client struct {
 var clients = []client{
 	{
 		name: "opencode",
-		command: func(url, key, model string) string {
-			return fmt.Sprintf(`OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s opencode run -m openai/%s "…"`, url, key, model)
+		command: func(url, key, _ string) string {
+			return fmt.Sprintf(`OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s opencode run "…"`, url, key)
 		},
 		config: func(url, model string) string {
 			return fmt.Sprintf(`{
@@ -58,8 +58,8 @@ wire_api = "responses"
 	},
 	{
 		name: "claude",
-		command: func(url, key, model string) string {
-			return fmt.Sprintf(`ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s claude -p --model %s "…"`, url, key, model)
+		command: func(url, key, _ string) string {
+			return fmt.Sprintf(`ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s claude -p "…"`, url, key)
 		},
 		config: func(url, model string) string {
 			return fmt.Sprintf(`export ANTHROPIC_BASE_URL=%s

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type flags struct {
 	maxSessions, maxResult         int
 	origins                        []string
 	privacy, json, printParameters bool
+	aliases                        []string
+	strictModels                   bool
 }
 
 // Commands are the commands of this group.
@@ -112,6 +115,8 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
 	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
 	flags.IntVar(&f.maxResult, "max-result", 256<<10, "bytes of a tool's result that the model sees; the rest is cut, and the model is told")
+	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: for requests that ask for NAME (* is any text) that model answers")
+	flags.BoolVar(&f.strictModels, "strict-models", false, "refuse names that the upstream does not have; without it its first model answers for "+strings.Join(defaultModels, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
 	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration of a client and leave: "+strings.Join(clientNames(), ", "))
 	flags.BoolVar(&f.printParameters, "print-parameters", false, "print what becomes of each parameter of the three APIs, as Markdown, and leave")
@@ -142,6 +147,10 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.maxSessions < 1 || f.maxResult < 1 {
 		return app.Usagef("--idle, --max-age, --silence, --max-sessions and --max-result must be more than 0")
 	}
+	aliases, err := f.modelAliases()
+	if err != nil {
+		return err
+	}
 	keys, made, err := f.keys()
 	if err != nil {
 		return err
@@ -165,7 +174,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 
 	core := gateway.New(up, gateway.Options{
-		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off",
+		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off", Models: aliases,
 	})
 	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder, Idle: f.idle})
 	if err != nil {
@@ -184,6 +193,27 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	case err := <-served:
 		return err
 	}
+}
+
+// defaultModels are patterns of the models that clients ask for unless they are told another
+// one.
+var defaultModels = []string{"gpt-*", "o[0-9]*", "codex-*", "claude-*"}
+
+// modelAliases are those of the flags, and of defaultModels.
+func (f *flags) modelAliases() (list []gateway.ModelAlias, err error) {
+	for _, text := range f.aliases {
+		pattern, model, ok := strings.Cut(text, "=")
+		if _, err := path.Match(pattern, ""); !ok || err != nil || pattern == "" || model == "" {
+			return nil, app.Usagef("--model-alias wants NAME=MODEL, such as 'gpt-*=composer-1', not %q", text)
+		}
+		list = append(list, gateway.ModelAlias{Pattern: pattern, Model: model})
+	}
+	if !f.strictModels {
+		for _, pattern := range defaultModels {
+			list = append(list, gateway.ModelAlias{Pattern: pattern})
+		}
+	}
+	return list, nil
 }
 
 // keys returns the API keys; made says that the only one is new.
