@@ -120,7 +120,8 @@ func checkArgs(definition, args protoreflect.Message) error {
 	// The schema comes from the client: it may refer to nothing outside itself.
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
-	const name = "tool.json"
+	// A relative name would be resolved by the working folder, which may be gone.
+	const name = "tool:///schema.json"
 	if err := compiler.AddResource(name, document); err != nil {
 		return fmt.Errorf("its input schema: %w", err)
 	}

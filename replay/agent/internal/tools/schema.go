@@ -48,7 +48,8 @@ func compile(text json.RawMessage) (*schemaCheck, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
-	const name = "tool.json"
+	// A relative name would be resolved by the working folder, which may be gone.
+	const name = "tool:///schema.json"
 	if err := compiler.AddResource(name, document); err != nil {
 		return nil, err
 	}
