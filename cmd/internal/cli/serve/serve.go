@@ -122,7 +122,7 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
 	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
 	flags.StringVar(&f.maxResult, "max-result", "256KB", "how much of a tool's result the model sees; the rest is cut, and the model is told")
-	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: for requests that ask for NAME (* is any text) that model answers")
+	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: MODEL answers requests that ask for NAME; * in NAME is any text without a slash")
 	flags.BoolVar(&f.strictModels, "strict-models", false, "refuse names that the upstream does not have; without it its first model answers for "+strings.Join(defaultModels, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
 	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration of a client and leave: "+strings.Join(clientNames(), ", "))
@@ -257,9 +257,13 @@ func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *ups
 		}
 		return a.Print(event)
 	}
-	shown := "$" + keyVariable
-	if made {
+	// A key that was given is not printed, since it may be a secret that is kept elsewhere.
+	shown := "KEY"
+	switch {
+	case made:
 		shown = key
+	case key == os.Getenv(keyVariable):
+		shown = "$" + keyVariable
 	}
 	fmt.Fprintf(a.Out, "%s/v1\n", url)
 	a.Say("upstream  %s", up.name)
