@@ -62,13 +62,16 @@ func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	opaque := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
 	tunnel := direct(b, s, true)
 	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
-	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH2)}))
+	relay := func(keep io.Writer) *http.Client {
+		return newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH2, keep)}))
+	}
 	return s.URL, []*benchPath{
 		{name: "direct", client: direct(b, s, true)},
 		{name: "tunnel", client: tunnel},
 		{name: "recorded", client: recording.client(true), commit: commits(b, recording)},
-		{name: "tls-relay", client: floor},
+		{name: "tls-relay", client: relay(nil)},
 		{name: "unrecorded", client: unrecorded.client(true)},
+		{name: "keeping-relay", client: relay(newKeptFile(b))},
 	}
 }
 
@@ -211,10 +214,11 @@ func measure(b *testing.B, paths []*benchPath, each float64, unit string, round 
 }
 
 // reportProcessor reports how much more processor time recording takes than the least
-// that ends TLS on both sides.
+// that ends TLS on both sides, and how much more the least takes that keeps what passes.
 func reportProcessor(b *testing.B, paths []*benchPath) {
 	if relay := paths[3].processor; relay > 0 {
 		b.ReportMetric(paths[2].processor.Seconds()/relay.Seconds(), "processor/tls-relay")
+		b.ReportMetric(paths[5].processor.Seconds()/relay.Seconds(), "keeping-relay/tls-relay")
 	}
 }
 
