@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -223,12 +224,15 @@ func reportProcessor(b *testing.B, paths []*benchPath) {
 }
 
 // BenchmarkFrameLatency measures one frame each way in lock step, and reports
-// what recording adds to a frame over an opaque tunnel.
+// what recording adds to a frame over an opaque tunnel, and the allocations for a frame
+// of client, server and the way between them, until all is committed.
 func BenchmarkFrameLatency(b *testing.B) {
 	const rounds = 500
 	base, paths := benchPaths(b, http.HandlerFunc((*matrixOrigin)(nil).copy))
 	frame := append([]byte{0, 0, 0, 0, 91}, make([]byte, 91)...)
 	times := make([][]time.Duration, len(paths))
+	allocations := make([]float64, len(paths))
+	var mem runtime.MemStats
 	for b.Loop() {
 		for i, p := range paths {
 			pr, pw := io.Pipe()
@@ -238,6 +242,8 @@ func BenchmarkFrameLatency(b *testing.B) {
 				b.Fatal(err)
 			}
 			buf := make([]byte, len(frame))
+			runtime.ReadMemStats(&mem)
+			allocated := mem.Mallocs
 			used := processorTime()
 			for range rounds {
 				start := time.Now()
@@ -250,9 +256,14 @@ func BenchmarkFrameLatency(b *testing.B) {
 			pw.Close()
 			res.Body.Close()
 			p.end(used)
+			runtime.ReadMemStats(&mem)
+			allocations[i] += float64(mem.Mallocs - allocated)
 		}
 	}
 	reportProcessor(b, paths)
+	for _, i := range []int{2, 3} {
+		b.ReportMetric(allocations[i]/float64(2*len(times[i])), paths[i].name+"-allocs/frame")
+	}
 	at := func(i int, q float64) float64 {
 		slices.Sort(times[i])
 		return float64(times[i][int(q*float64(len(times[i])-1))].Nanoseconds()) / 2000
