@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	insertSegment = `INSERT INTO segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	intoSegments = `segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)`
 
 	findInline = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
 	refer      = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
@@ -43,9 +42,10 @@ const (
 // segments writes chunks: small ones share a segment, a large one has its own, which
 // refers to the table blobs if its data comes again.
 type segments struct {
-	insert, extend, findInline, refer *engine.Stmt
+	extend, findInline, refer *engine.Stmt
 
-	blobs blobs
+	insert inserter[segmentRow]
+	blobs  blobs
 
 	// firsts are the numbers of segments with large payloads of their own, by a hash of
 	// these.
@@ -134,27 +134,42 @@ func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 }
 
 // insertRow adds the row of a segment, whose data is a payload of the table blobs if codec
-// says so.
+// says so. A large payload, which is looked for when it comes again, and what is compressed,
+// whose memory is used again, do not wait.
 func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte) error {
-	i := s.insert
-	i.Int(r.First)
-	i.Int(r.Last)
-	i.Int(r.Exchange)
-	i.Int(r.Seq)
-	i.Int(r.Chunks)
-	i.Int(int64(r.T))
-	i.Int(r.SizeUp)
-	i.Int(r.SizeDown)
-	i.Blob(r.Entries)
-	i.Int(int64(codec))
-	if codec == payload.InBlob {
-		i.Int(blob)
-		i.Null()
-	} else {
-		i.Null()
-		i.Blob(data)
+	err := s.insert.add(segmentRow{*r, codec, blob, data})
+	if err == nil && codec != payload.InBlob && (codec != payload.Raw || len(data) >= minPacked) {
+		err = s.insert.flush()
 	}
-	return i.Run()
+	return err
+}
+
+// A segmentRow is a segment as it is stored.
+type segmentRow struct {
+	segment.Row
+	codec int
+	blob  int64
+	data  []byte
+}
+
+func bindSegment(s *engine.Stmt, r *segmentRow) {
+	s.Int(r.First)
+	s.Int(r.Last)
+	s.Int(r.Exchange)
+	s.Int(r.Seq)
+	s.Int(r.Chunks)
+	s.Int(int64(r.T))
+	s.Int(r.SizeUp)
+	s.Int(r.SizeDown)
+	s.Blob(r.Entries)
+	s.Int(int64(r.codec))
+	if r.codec == payload.InBlob {
+		s.Int(r.blob)
+		s.Null()
+	} else {
+		s.Null()
+		s.Blob(r.data)
+	}
 }
 
 // share stores a payload by its hash, since it comes again, and has the segment that had
@@ -217,7 +232,7 @@ func (s *segments) flush() error {
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
-	return nil
+	return s.insert.flush()
 }
 
 // write writes the row of a segment that has more than that.
@@ -233,6 +248,9 @@ func (s *segments) write(t *tail) error {
 	t.stored, t.dirty = true, false
 	if !stored {
 		return s.insertRow(&t.Row, codec, 0, data)
+	}
+	if err := s.insert.flush(); err != nil {
+		return err
 	}
 	x := s.extend
 	x.Int(t.First)
