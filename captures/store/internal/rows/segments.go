@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
@@ -51,6 +52,9 @@ type segments struct {
 	// these.
 	firsts map[uint64]int64
 	seed   maphash.Seed
+
+	// hashAll says that the hash is of all of a payload, not of parts.
+	hashAll bool
 
 	// shared are payloads that came again, by the same hash.
 	shared     map[uint64]sharedPayload
@@ -109,20 +113,17 @@ func (s *segments) add(n int64, c *captures.Chunk, hasOpcode bool) error {
 func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	var b segment.Builder
 	b.AddEntry(n, c, hasOpcode)
-	sum := maphash.Bytes(s.seed, c.Data)
-	if again, ok := s.shared[sum]; ok && bytes.Equal(again.data, c.Data) {
-		return s.insertRow(&b.Row, payload.InBlob, again.id, nil)
+	sum := s.sum(c.Data)
+	blob, found, err := s.find(sum, c.Data)
+	if err == nil && !found && !s.hashAll && s.hasSum(sum) {
+		s.hashAll = true
+		sum = s.sum(c.Data)
+		blob, found, err = s.find(sum, c.Data)
 	}
-	if first, ok := s.firsts[sum]; ok {
-		blob, err := s.share(first, c.Data)
-		if err != nil {
-			return err
-		}
-		if s.sharedSize += len(c.Data); s.sharedSize > maxShared {
-			clear(s.shared)
-			s.sharedSize = len(c.Data)
-		}
-		s.shared[sum] = sharedPayload{blob, bytes.Clone(c.Data)}
+	if err != nil {
+		return err
+	}
+	if found {
 		return s.insertRow(&b.Row, payload.InBlob, blob, nil)
 	}
 	if len(s.firsts) >= maxFirsts {
@@ -131,6 +132,59 @@ func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	s.firsts[sum] = n
 	codec, data := s.blobs.pack.Pack(c.Data)
 	return s.insertRow(&b.Row, codec, 0, data)
+}
+
+// Of a payload of more than summedWhole bytes, summedParts parts are hashed, of
+// summedPart bytes.
+const (
+	summedWhole = 1 << 10
+	summedParts = 8
+	summedPart  = 64
+)
+
+// sum returns a hash of a payload: of parts of it, until two payloads differ in nothing
+// else.
+func (s *segments) sum(p []byte) uint64 {
+	if s.hashAll || len(p) <= summedWhole {
+		return maphash.Bytes(s.seed, p)
+	}
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	var size [8]byte
+	binary.LittleEndian.PutUint64(size[:], uint64(len(p)))
+	_, _ = h.Write(size[:])
+	for i := range summedParts {
+		at := i * (len(p) - summedPart) / (summedParts - 1)
+		_, _ = h.Write(p[at : at+summedPart])
+	}
+	return h.Sum64()
+}
+
+// hasSum reports whether a payload with a hash was stored.
+func (s *segments) hasSum(sum uint64) bool {
+	_, first := s.firsts[sum]
+	_, shared := s.shared[sum]
+	return first || shared
+}
+
+// find returns the number of a payload of the table blobs, if it was stored before.
+func (s *segments) find(sum uint64, p []byte) (blob int64, found bool, err error) {
+	if again, ok := s.shared[sum]; ok {
+		return again.id, bytes.Equal(again.data, p), nil
+	}
+	first, ok := s.firsts[sum]
+	if !ok {
+		return 0, false, nil
+	}
+	if blob, found, err = s.share(first, p); !found || err != nil {
+		return 0, false, err
+	}
+	if s.sharedSize += len(p); s.sharedSize > maxShared {
+		clear(s.shared)
+		s.sharedSize = len(p)
+	}
+	s.shared[sum] = sharedPayload{blob, bytes.Clone(p)}
+	return blob, true, nil
 }
 
 // insertRow adds the row of a segment, whose data is a payload of the table blobs if codec
@@ -173,24 +227,27 @@ func bindSegment(s *engine.Stmt, r *segmentRow) {
 }
 
 // share stores a payload by its hash, since it comes again, and has the segment that had
-// it first refer to it. If that has something else, it is left as it is.
-func (s *segments) share(first int64, p []byte) (id int64, err error) {
-	if id, err = s.blobs.put(p, s.blobs.pack.Pack); err != nil {
-		return 0, err
-	}
+// it first refer to it. It reports whether that is the same payload, or refers to one
+// already.
+func (s *segments) share(first int64, p []byte) (id int64, same bool, err error) {
 	var codec int64
 	var data []byte
 	s.findInline.Int(first)
-	found, err := s.findInline.Row(func(c engine.Columns) { codec, data = c.Int(0), c.Blob(1) })
-	if !found || err != nil {
-		return id, err // it refers to it already
+	inline, err := s.findInline.Row(func(c engine.Columns) { codec, data = c.Int(0), c.Blob(1) })
+	if err != nil {
+		return 0, false, err
 	}
-	if packed, same := s.blobs.pack.Pack(p); int64(packed) == codec && bytes.Equal(same, data) {
+	if inline {
+		if packed, again := s.blobs.pack.Pack(p); int64(packed) != codec || !bytes.Equal(again, data) {
+			return 0, false, nil
+		}
+	}
+	if id, err = s.blobs.put(p, s.blobs.pack.Pack); err == nil && inline {
 		s.refer.Int(first)
 		s.refer.Int(id)
 		err = s.refer.Run()
 	}
-	return id, err
+	return id, err == nil, err
 }
 
 // tailFor returns the segment that a chunk can be added to.
