@@ -216,3 +216,17 @@ func completeNumber(text string, k *key, operatorAt int) Completion {
 	}
 	return c
 }
+
+// Value returns the value of an exchange that completion offers for a key of words; "" if
+// it has none.
+func Value(key string, x *Exchange) string {
+	k := keyOf(key)
+	if k == nil || k.kind != wordKey || k.facts != 0 || k.name == "is" {
+		return ""
+	}
+	values, _ := (&term{key: k}).words(x)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}

@@ -118,4 +118,3 @@ func (p *parser) escape(b *strings.Builder) error {
 	}
 	return p.at(p.off, errorf(`a backslash stands before one of " \ n r t * ? or as \xNN or \uNNNN`))
 }
-

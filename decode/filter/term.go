@@ -322,5 +322,6 @@ func (t *term) matchesFrame(f *Frame) bool {
 	case "end":
 		return f.End != nil || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 || f.Close != nil
 	}
-	return f.Partial || f.Err != nil || f.Tree != nil && f.Tree.Err() != nil // malformed
+	// What is left is malformed.
+	return f.Partial || f.Err != nil || f.Tree != nil && f.Tree.Err() != nil
 }
