@@ -37,7 +37,10 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	if len(o.Argv) == 0 || len(n.init) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
-	caught, stop := catchSignals()
+	caught, stop, err := catchSignals(o.Begin)
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
 	defer stop()
 	path, err := exec.LookPath(o.Argv[0])
 	if err != nil {
