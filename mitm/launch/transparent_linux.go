@@ -51,15 +51,9 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	env, err := n.environment(o, dir)
+	env, err := n.namespaceEnvironment(o, dir)
 	if err != nil {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
-	}
-	if hasRoute6() {
-		env = append(env, wantsRoute6+"=1")
-	}
-	if n.server.packets != nil {
-		env = append(env, wantsPackets+"=1")
 	}
 	c, theirs, err := controlPair()
 	if err != nil {
@@ -95,6 +89,22 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 		return statusNotExecutable, fmt.Errorf("launch: %w", &UnsupportedError{Missing: missingNamespace(), Err: err})
 	}
 	return code, err
+}
+
+// namespaceEnvironment is the command's environment, and what the process reads from it
+// that sets the namespace up.
+func (n *namespaceRun) namespaceEnvironment(o Options, dir string) ([]string, error) {
+	env, err := n.environment(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	if hasRoute6() {
+		env = append(env, wantsRoute6+"=1")
+	}
+	if n.server.packets != nil {
+		env = append(env, wantsPackets+"=1")
+	}
+	return env, nil
 }
 
 // namespaceAttr asks for a network of its own. Whoever is not root needs a user

@@ -359,7 +359,8 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 			stdout = a.Err.Writer
 		}
 		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
-			Begin: a.Signals.ChildRuns, // signals go to the command, and the recording ends when the command does
+			// Signals go to the command, and the recording ends when the command does.
+			Begin: a.Signals.ChildRuns,
 			Argv:  argv, Env: env, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})

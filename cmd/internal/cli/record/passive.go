@@ -55,7 +55,8 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 		return err
 	}
 	code, count, err := launch.RunPassive(ctx, launch.Options{
-		Begin: a.Signals.ChildRuns, // signals go to the command, and the recording ends when the command does
+		// Signals go to the command, and the recording ends when the command does.
+		Begin: a.Signals.ChildRuns,
 		Argv:  argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer,
 	}, launch.Passive{
 		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.Packet,
