@@ -42,7 +42,9 @@ const (
 	sampledFrom = 8 << 10 // bytes
 	samples     = 8
 	sampleSize  = 256 // bytes
-	glanceSize  = 64  // bytes: the beginning of each sample that is looked at first
+
+	// glanceSize is how many bytes at the beginning of each sample are looked at first.
+	glanceSize = 64
 )
 
 // maxBuffer is how many bytes of memory are kept for the next payload.
