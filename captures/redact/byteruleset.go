@@ -2,10 +2,8 @@ package redact
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
-	"net/url"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,47 +20,86 @@ type literal struct{ spelt, secret string }
 // A ruleset is everything that is looked for at each byte. It never changes;
 // what is learned makes a new one.
 type ruleset struct {
-	literals map[[3]byte][]literal
-	shapes   map[[3]byte][]shape
+	// literals are the spellings of what was learned last, older those of what was learned
+	// before that, so that learning a secret copies few of them.
+	literals, older map[[3]byte][]literal
+
+	// recent counts the secrets whose spellings are in literals.
+	recent int
+
+	shapes map[[3]byte][]shape
+
+	// base are the rules that nothing was learned for.
+	base *ruleset
 
 	// A byte at which nothing of the above can begin is passed in less than a
 	// nanosecond, by a look at every second pair of bytes, and where that may be the
 	// beginning of something, at a hash of three bytes.
 	pairs  [1 << 16]uint8
-	filter [1 << 10]uint64
+	filter [1 << 12]uint64
 	one    [256]bool
-	two    [1 << 10]uint64
+
+	// At the bytes of sign something may begin, whatever follows.
+	sign [256]bool
+	two  [1 << 10]uint64
 }
 
-func newRuleset(keys []profile.Key, learned []string) *ruleset {
+// newRuleset returns the rules that nothing was learned for.
+func newRuleset(keys []profile.Key) *ruleset {
 	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]shape)}
-	for _, s := range slices.Concat(knownShapes(), keyShapes(keys)) {
+	for _, s := range slices.Concat(knownShapes(), publishedShapes(), keyShapes(keys)) {
 		k := f.admit(s.prefix)
 		f.shapes[k] = append(f.shapes[k], s)
 	}
 	for _, structural := range []string{"://", "---"} {
 		f.admit(structural)
 	}
-	for _, secret := range learned {
-		seen := make(map[string]bool)
-		for _, spelt := range spellings(secret) {
-			if !seen[spelt] {
-				seen[spelt] = true
-				k := f.admit(spelt)
-				f.literals[k] = append(f.literals[k], literal{spelt, secret})
-			}
-		}
-	}
 	// A member's name begins with a quote and a parameter's follows one of
 	// these, whatever comes then.
 	for _, c := range []byte{'"', '&', '?'} {
-		f.one[c] = true
+		f.sign[c], f.one[c] = true, true
 		for other := range 256 {
 			f.pairs[pairOf(c, byte(other))] = 1
 			f.pairs[pairOf(byte(other), c)] = 1
 		}
 	}
+	base := *f
+	f.base = &base
 	return f
+}
+
+// with returns a ruleset that looks for more secrets too.
+func (f *ruleset) with(secrets ...string) *ruleset {
+	c := *f
+	if c.recent+len(secrets) > maxRecent {
+		c.older, c.literals, c.recent = merge(f.older, f.literals), make(map[[3]byte][]literal), 0
+	} else {
+		c.literals = maps.Clone(f.literals)
+	}
+	c.recent += len(secrets)
+	for _, secret := range secrets {
+		seen := make(map[string]bool)
+		for _, spelt := range spellings(secret) {
+			if len(spelt) >= minLearned && !seen[spelt] {
+				seen[spelt] = true
+				k := c.admit(spelt)
+				c.literals[k] = append(slices.Clip(c.literals[k]), literal{spelt, secret})
+			}
+		}
+	}
+	return &c
+}
+
+// maxRecent is how many secrets are learned before their spellings join the older ones.
+const maxRecent = 32
+
+func merge(older, recent map[[3]byte][]literal) map[[3]byte][]literal {
+	all := make(map[[3]byte][]literal, len(older)+len(recent))
+	maps.Copy(all, older)
+	for k, list := range recent {
+		all[k] = slices.Concat(all[k], list)
+	}
+	return all
 }
 
 // admit lets the first three bytes of s through the filter.
@@ -93,8 +130,8 @@ func (f *ruleset) admits(a, b, c byte) bool {
 	return f.filter[h>>6]&(1<<(h&63)) != 0
 }
 
-func hash3(a, b, c byte) uint16 {
-	return uint16((uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 16)
+func hash3(a, b, c byte) uint32 {
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 14
 }
 
 // next returns the first position from i on where something may begin; with
@@ -106,20 +143,20 @@ func (f *ruleset) next(b []byte, i int) int {
 			continue
 		}
 		for at := max(from, i-1); at < i+8; at++ {
-			if f.admits(b[at], b[at+1], b[at+2]) || b[at] == '"' || b[at] == '&' || b[at] == '?' {
+			if f.sign[b[at]] || f.admits(b[at], b[at+1], b[at+2]) {
 				return at
 			}
 		}
 	}
 	i = max(from, i-1)
 	for ; i+2 < len(b); i++ {
-		if f.admits(b[i], b[i+1], b[i+2]) || b[i] == '"' || b[i] == '&' || b[i] == '?' {
+		if f.sign[b[i]] || f.admits(b[i], b[i+1], b[i+2]) {
 			return i
 		}
 	}
 	if i+2 == len(b) {
 		two := uint16(b[i])<<8 | uint16(b[i+1])
-		if f.two[two>>6]&(1<<(two&63)) != 0 || b[i] == '"' || b[i] == '&' || b[i] == '?' {
+		if f.two[two>>6]&(1<<(two&63)) != 0 || f.sign[b[i]] {
 			return i
 		}
 		i++
@@ -128,22 +165,6 @@ func (f *ruleset) next(b []byte, i int) int {
 		i++
 	}
 	return i
-}
-
-// spellings returns secret as it stands in text, URLs, base64 and hex.
-func spellings(secret string) []string {
-	l := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		// Within a longer text the secret begins at one of three places of
-		// a group; only the characters that are wholly its own are sure.
-		for offset := range 3 {
-			s := enc.EncodeToString([]byte(strings.Repeat("\x00", offset) + secret))
-			from := []int{0, 2, 3}[offset]
-			to := (offset + len(secret)) * 8 / 6
-			l = append(l, s[from:to])
-		}
-	}
-	return l
 }
 
 // at compares the literal with the bytes at position i.

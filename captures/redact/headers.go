@@ -1,7 +1,9 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -10,20 +12,41 @@ import (
 // secretHeader reports whether the field's whole value is a secret. Name is
 // in lower case.
 func (r *Redactor) secretHeader(name string) bool {
-	switch name {
-	case "token", "api-key", "apikey", "x-auth", "x-goog-api-key",
-		"x-amz-security-token", "x-amz-credential", "x-amz-signature", "authentication", "x-authentication", "x-authorization":
+	if r.headers[name] {
 		return true
 	}
-	for _, suffix := range []string{
-		"-token", "-secret", "-password", "-api-key", "-apikey", "-access-key", "-secret-key", "-encryption-key", "-private-key", "-auth-key",
-		"-credential", "-credentials", "-jwt", "-authorization",
-	} {
-		if strings.HasSuffix(name, suffix) {
-			return true
+	name = strings.TrimSuffix(name, "-bin") // metadata of gRPC
+	switch name {
+	case "token", "api-key", "apikey", "x-auth", "authentication", "x-authentication", "x-authorization", "jwt", "dpop", "signature",
+		"x-amzn-oidc-data", "x-ms-client-principal", "x-wsse", "set-cookie2", "authentication-info", "proxy-authentication-info", "session", "key":
+		return true
+	}
+	start, word := "", name
+	if i := strings.LastIndexByte(name, '-'); i >= 0 {
+		start, word = name[:i], name[i+1:]
+	}
+	switch word {
+	case "token", "secret", "password", "passwd", "passcode", "pwd", "credential", "credentials", "jwt", "authorization", "assertion", "sid",
+		"session", "sessionid", "sessiontoken", "accesskey", "apikey", "apitoken", "accesstoken", "hmac", "otp", "ticket", "cookie", "signature",
+		"bearer", "sas", "authkey", "appkey":
+		return true
+	case "256", "sha256":
+		return strings.HasSuffix(start, "-signature")
+	case "key":
+		return isKeyHeader(start)
+	}
+	return r.kindOf([]byte(name)) == secretName || r.kindOf([]byte(strings.TrimPrefix(name, "x-"))) == secretName
+}
+
+// isKeyHeader reports whether a field whose name ends in "-key", after start, has a key
+// of a user rather than of a cache or a database.
+func isKeyHeader(start string) bool {
+	for _, word := range []string{"idempotency", "idempotent", "cache", "surrogate", "partition", "routing", "sort", "request", "trace", "websocket", "object", "shard", "row", "public", "client", "group", "lock", "dedup", "deduplication"} {
+		if strings.HasSuffix(start, word) {
+			return false
 		}
 	}
-	return r.headers[name]
+	return true
 }
 
 // Headers returns h with the secrets in it replaced, and learns them. The
@@ -86,11 +109,16 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 			pair += ";" + attributes
 		}
 		return pair
-	case "location", "content-location", "referer", "origin", ":path":
+	case "location", "content-location", "referer", "origin", ":path", "x-original-url", "x-original-uri", "x-forwarded-uri", "x-rewrite-url", "refresh":
 		return r.url(value, report)
+	case "sec-websocket-protocol":
+		return r.protocols(value, report)
 	}
 	if r.secretHeader(name) {
 		return r.secret(value, 0, report)
+	}
+	if strings.HasSuffix(name, "-bin") {
+		return r.binary(value, report)
 	}
 	return r.prose(value, bracketed, report)
 }
@@ -120,6 +148,69 @@ func (r *Redactor) authorization(v string, report reporter) string {
 		}
 	}
 	return scheme + " " + r.secret(credentials, len(scheme)+1, report)
+}
+
+// binary replaces the secrets in a value of binary metadata of gRPC, which is base64.
+func (r *Redactor) binary(v string, report reporter) string {
+	data, alphabet := decodeBase64(v, packing{base64: true})
+	if alphabet == nil {
+		return r.prose(v, bracketed, report)
+	}
+	clean := r.nested(data, 0, report.mapped(func(from, to int) (int, int) { return from * 8 / 6, min((to*8+5)/6, len(v)) }))
+	if bytes.Equal(clean, data) {
+		return r.prose(v, bracketed, report)
+	}
+	return alphabet.EncodeToString(clean)
+}
+
+// protocols replaces the tokens that clients hand over as names of protocols of a WebSocket:
+// browsers let them set no other field.
+func (r *Redactor) protocols(v string, report reporter) string {
+	items := strings.Split(v, ",")
+	at, named := 0, false
+	for i, item := range items {
+		trimmed := strings.TrimSpace(item)
+		from := strings.Index(item, trimmed)
+		token := protocolToken(trimmed, named)
+		named = isTokenMarker(trimmed)
+		if token == "" {
+			items[i] = r.text(item, at, bracketed, report)
+		} else {
+			from += len(trimmed) - len(token)
+			report.value(Hit{Rule: ruleHeader, Off: at + from}, token)
+			r.Learn(token)
+			items[i] = item[:from] + r.placeholder(token, plain) + item[from+len(token):]
+		}
+		at += len(item) + 1
+	}
+	return strings.Join(items, ",")
+}
+
+// isTokenMarker reports whether the next protocol, or what follows in this one, is a token.
+func isTokenMarker(s string) bool {
+	s = strings.ToLower(s)
+	return slices.ContainsFunc([]string{"bearer", "auth", "token", "api-key", "apikey", "jwt", "session"}, func(w string) bool { return strings.Contains(s, w) })
+}
+
+// protocolToken returns the end of the name of a protocol that is a token, or "".
+func protocolToken(s string, named bool) string {
+	if isPlaceholder(s) {
+		return ""
+	}
+	if named {
+		return s
+	}
+	if isTokenMarker(s) {
+		for i := range len(s) {
+			if (s[i] == '.' || s[i] == '-') && looksRandom([]byte(s[i+1:])) && !strings.ContainsAny(s[i+1:], ".") && !isPlaceholder(s[i+1:]) {
+				return s[i+1:]
+			}
+		}
+	}
+	if len(s) >= 20 && looksRandom([]byte(s)) && strings.ToLower(s) != s && !strings.Contains(s, "redacted-") {
+		return s
+	}
+	return ""
 }
 
 // cookies keeps the names.

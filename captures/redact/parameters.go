@@ -98,7 +98,7 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		// The search of the text around it sees a parameter with these separators.
 		seen := inText && (separator == '?' || separator == '&')
 
-		if n, ok := r.isSecretParameter(name); ok && !seen && (!inText || looksRandom([]byte(value))) {
+		if n, ok := r.isSecretParameter(name, value); ok && !seen && (!inText || looksRandom([]byte(value))) {
 			report.value(Hit{Rule: ruleParameter, Name: n, Off: from}, value)
 			out.WriteString(r.value(value))
 			continue
@@ -118,12 +118,13 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 
 // isSecretParameter reports whether the name of a parameter says that its value is
 // a secret, and returns the name without percent-encoding.
-func (r *Redactor) isSecretParameter(name string) (string, bool) {
+func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	n, err := url.QueryUnescape(name)
 	if err != nil || n == "" {
 		return name, false
 	}
-	return n, r.kindOf([]byte(n)) != otherName
+	kind := r.kindOf([]byte(n))
+	return n, kind != otherName && (kind != perhapsParameter || looksRandom([]byte(value)))
 }
 
 // parameterValue replaces the secrets in v, the value of a parameter at offset

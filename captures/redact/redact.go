@@ -38,7 +38,8 @@ const KeySize = 32
 const (
 	minLearned  = 12      // bytes: shorter values occur by chance
 	maxLearned  = 8 << 10 // bytes
-	maxSecrets  = 256     // the ones not met for longest are forgotten
+	maxSecrets  = 512     // the ones not met for longest are forgotten
+	forgotten   = 64      // secrets at once
 	shortSecret = 16      // bytes below which a placeholder's key is not stored
 )
 
@@ -72,8 +73,7 @@ type Options struct {
 // secrets shorter than 16 bytes, which could be guessed, the key is random per
 // session and stored nowhere.
 //
-// Limits: 256 learned secrets; a secret of up to 16 KiB. Not found: secrets in
-// UTF-16, unknown ones within base64 or hex, values that only a protobuf field
+// Limits: 512 learned secrets; a secret of up to 16 KiB. Not found: unknown ones within base64 or hex, values that only a protobuf field
 // number tells, and what is compressed twice. Secrets that a stream drips out
 // with pauses of a quarter of a second within them are covered from their
 // eighth byte on. See BodyFilter for compressed content.
@@ -92,6 +92,7 @@ type Redactor struct {
 
 	mu      sync.Mutex
 	learned []string
+	base    *ruleset
 	rules   atomic.Pointer[ruleset]
 	known   known
 }
@@ -110,7 +111,8 @@ func New(o Options) *Redactor {
 	for _, n := range o.Names {
 		r.names[normalName(n)] = true
 	}
-	r.rules.Store(newRuleset(r.keys, nil))
+	r.base = newRuleset(r.keys)
+	r.rules.Store(r.base)
 	for _, s := range o.Secrets {
 		r.Learn(s)
 	}
@@ -127,7 +129,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
+	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
@@ -143,7 +145,7 @@ func (r *Redactor) Omitting() *Redactor {
 }
 
 // LearnFound has each secret that is found anywhere looked for everywhere, not
-// only those that a name gave away, as long as fewer than 256 are known.
+// only those that a name gave away, as long as fewer than 512 are known.
 func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 
 // learnMatch remembers the secret of a match.
@@ -174,11 +176,13 @@ func (r *Redactor) Learn(secret string) {
 		r.learned = append(slices.Delete(r.learned, i, i+1), secret)
 		return
 	}
-	if len(r.learned) == maxSecrets {
-		r.learned = slices.Delete(r.learned, 0, 1)
-	}
+	rules, more := r.rules.Load(), []string{secret}
 	r.learned = append(r.learned, secret)
-	r.rules.Store(newRuleset(r.keys, r.learned))
+	if len(r.learned) > maxSecrets {
+		r.learned = slices.Delete(r.learned, 0, forgotten)
+		rules, more = r.base, r.learned
+	}
+	r.rules.Store(rules.with(more...))
 }
 
 // A placeholder form is how a placeholder is spelt.
@@ -243,7 +247,7 @@ func normalName(s string) string { return string(appendNormal(nil, s)) }
 func appendNormal[T string | []byte](dst []byte, s T) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c == '_' || c == '-' || c == '.':
+		case c == '_' || c == '-' || c == '.' || c == ' ':
 		case c >= 'A' && c <= 'Z':
 			dst = append(dst, c+'a'-'A')
 		default:

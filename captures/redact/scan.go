@@ -137,6 +137,14 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match, 
 	for _, l := range f.literals[k] {
 		consider(l.at(rest, i, final, flush))
 	}
+	if len(f.older) > 0 {
+		for _, l := range f.older[k] {
+			consider(l.at(rest, i, final, flush))
+		}
+	}
+	if !f.base.admits(k[0], k[1], k[2]) {
+		return m, v
+	}
 	for s := range f.shapes[k] {
 		consider(f.shapes[k][s].at(b, i, final, flush))
 	}

@@ -33,6 +33,9 @@ var (
 	// base64Chars are those of base64 with its line breaks, or their escapes.
 	base64Chars = charsetOf(digits + letters + "+/=\r\n\\")
 
+	hexChars     = charsetOf("0123456789abcdef")
+	urlPathChars = charsetOf(digits + letters + "_-/")
+
 	// nameChars are those of the names of parameters and members.
 	nameChars = charsetOf(digits + letters + "_-.")
 
@@ -84,6 +87,7 @@ func knownShapes() []shape {
 		{prefix: "lin_api_", chars: alnumChars, min: 32}, // Linear
 		{prefix: "whsec_", chars: tokenChars, min: 24},   // Stripe
 	}
+	shapes = append(shapes, documentedShapes...)
 	for _, p := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"} {
 		shapes = append(shapes, shape{prefix: p, chars: alnumChars, min: 30})
 	}
@@ -94,6 +98,63 @@ func knownShapes() []shape {
 		shapes = append(shapes, shape{prefix: p, chars: alnumChars, min: 16})
 	}
 	return shapes
+}
+
+// documentedShapes are those of vendors' documentation that the published rules lack, or that
+// have changed since. Those whose prefix may begin a word have a digit.
+var documentedShapes = []shape{
+	{prefix: "sq0csp-", chars: wordChars, min: 22},
+	{prefix: "sntrys_", chars: tokenChars, min: 40},
+	{prefix: "hvs.", chars: wordChars, min: 24},
+	{prefix: "hvb.", chars: wordChars, min: 24},
+	{prefix: "atlasv1.", chars: wordChars, min: 40},
+	{prefix: "tfp_", chars: alnumChars, min: 40},
+	{prefix: "tvly-", chars: wordChars, min: 20},
+	{prefix: "nfp_", chars: alnumChars, min: 30},
+	{prefix: "figd_", chars: wordChars, min: 36},
+	{prefix: "ATATT3", chars: tokenChars, min: 60},
+	{prefix: "ATCTT3", chars: tokenChars, min: 60},
+	{prefix: "ATBB", chars: alnumChars, min: 28, digit: true},
+	{prefix: "BBDC-", chars: tokenChars, min: 40},
+	{prefix: "1//0", chars: wordChars, min: 40},
+	{prefix: "dckr_", chars: wordChars, min: 24},
+	{prefix: "secret_", chars: alnumChars, min: 40, digit: true},
+	{prefix: "ntn_", chars: alnumChars, min: 40},
+	{prefix: "lin_oauth_", chars: alnumChars, min: 32},
+	{prefix: "phc_", chars: alnumChars, min: 40},
+	{prefix: "phx_", chars: alnumChars, min: 40},
+	{prefix: "sbp_", chars: alnumChars, min: 40},
+	{prefix: "sb_secret_", chars: wordChars, min: 20},
+	{prefix: "vercel_blob_rw_", chars: wordChars, min: 24},
+	{prefix: "pat-na1-", chars: wordChars, min: 36},
+	{prefix: "pat-eu1-", chars: wordChars, min: 36},
+	{prefix: "NRAK-", chars: upperChars, min: 27},
+	{prefix: "hooks.slack.com/services/", chars: urlPathChars, min: 30, keep: true},
+	{prefix: "discord.com/api/webhooks/", chars: urlPathChars, min: 60, keep: true},
+	{prefix: "jina_", chars: wordChars, min: 50},
+	{prefix: "voyage-", chars: wordChars, min: 40, digit: true},
+	{prefix: "pa-", chars: wordChars, min: 40, digit: true},
+	{prefix: "pcsk_", chars: wordChars, min: 40},
+	{prefix: "fw_", chars: alnumChars, min: 22, digit: true},
+	{prefix: "csk-", chars: alnumChars, min: 40},
+	{prefix: "wandb_v1_", chars: wordChars, min: 40},
+	{prefix: "cio_", chars: alnumChars, min: 40},
+	{prefix: "apify_api_", chars: alnumChars, min: 30},
+	{prefix: "CFPAT-", chars: wordChars, min: 40},
+	{prefix: "key-", chars: hexChars, min: 32},
+	{prefix: "rnd_", chars: alnumChars, min: 24, digit: true},
+	{prefix: "tskey-", chars: wordChars, min: 24},
+	{prefix: "oy2", chars: alnumChars, min: 43, max: 43},
+	{prefix: "bkua_", chars: hexChars, min: 40},
+	{prefix: "CCIPAT_", chars: wordChars, min: 40},
+	{prefix: "SCW", chars: upperChars, min: 17, max: 17, digit: true},
+	{prefix: "aio_", chars: alnumChars, min: 28, max: 28},
+	{prefix: "cfut_", chars: alnumChars, min: 40},
+	{prefix: "api_org_", chars: alnumChars, min: 34},
+	{prefix: "rpa_", chars: alnumChars, min: 40, digit: true},
+	{prefix: "sk_", chars: hexChars, min: 48},
+	{prefix: "--token ", chars: tokenChars, min: 12, digit: true, keep: true},
+	{prefix: "--api-key ", chars: tokenChars, min: 12, digit: true, keep: true},
 }
 
 // keyShapes are those of a profile's keys.
