@@ -38,11 +38,19 @@ func (s *Stream) Status() (code, message string) {
 	}
 	switch {
 	case s.ex.Status >= 400:
-		return envelope.CodeOfStatus(s.ex.Status), http.StatusText(s.ex.Status)
+		return s.codeOfStatus(), http.StatusText(s.ex.Status)
 	case s.call.Protocol == SSE && s.ex.Outcome == captures.Complete && !s.dirs[captures.Down].frame:
 		return "ok", "" // plain events have no end of their own
 	}
 	return "", ""
+}
+
+// codeOfStatus is the code that an HTTP status of an error stands for.
+func (s *Stream) codeOfStatus() string {
+	if s.call.Protocol == HTTP && s.call.Service == "" {
+		return envelope.CodeOfHTTP(s.ex.Status)
+	}
+	return envelope.CodeOfStatus(s.ex.Status)
 }
 
 // ended is what an End says. A code that does not exist is read as clients read

@@ -21,9 +21,14 @@ var update = flag.Bool("update", false, "update testdata: write what the tests e
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "unwire" {
-		// Tests may be run with SIGHUP ignored, as nohup does, which the programs that they
-		// start would inherit. A signal that is caught has its default again in a child.
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		// Tests may be run with signals ignored, as nohup and shells do in the background,
+		// which the programs that they start would inherit. A signal that is caught has its
+		// default again in a child.
+		for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
+		}
 	}
 	testscript.Main(m, map[string]func(){
 		"unwire": func() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

@@ -2,13 +2,19 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +109,27 @@ func TestServedClientsLong(t *testing.T) {
 		if !c.continues {
 			continue
 		}
+		// The client's tool returns a picture, which reaches the upstream as it is. opencode
+		// sends it in a message of its user.
+		t.Run("image/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var picture bytes.Buffer
+			if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "picture.png")
+			writeFile(t, path, picture.String())
+			s := startServed(t, servedScript(t, fmt.Sprintf(`{"when":"look","with_tools":true,"steps":[{"tool":{"name":"mcp","as":"seen","any":[
+				{"name":"Read","args":{"file_path":%[1]q}}, {"name":"read","args":{"filePath":%[1]q}}, {"name":"view_image","args":{"path":%[1]q}}]}},
+				{"text":"seen: ${seen.images}"},{"turn_ended":{}}]}`, path),
+				`{"when":"Attached media","steps":[{"text":"seen: ${images}"},{"turn_ended":{}}]}`))
+			ask := c.prepare(t, s, dir)
+			out := s.ask(t, ask("Please look.", false))
+			if want := fmt.Sprintf("seen: image/png, %d bytes, sha256 %x", picture.Len(), sha256.Sum256(picture.Bytes())); !strings.Contains(out, want) {
+				t.Errorf("the client printed %q, want %q", out, want)
+			}
+		})
 		// The first question's call stays without a result in the client's history.
 		t.Run("interrupted/"+c.name, func(t *testing.T) {
 			t.Parallel()
@@ -133,14 +160,17 @@ func TestServedClientsLong(t *testing.T) {
 	t.Run("deferred tools", testServedDeferredTools)
 }
 
-// servedScript returns the default script with a turn before the others.
-func servedScript(t *testing.T, turn string) string {
+// servedScript returns the default script with some turns before the others.
+func servedScript(t *testing.T, first ...string) string {
 	t.Helper()
 	var script map[string]json.RawMessage
 	var turns []json.RawMessage
 	err := json.Unmarshal(standin.DefaultScript(), &script)
 	err = errors.Join(err, json.Unmarshal(script["turns"], &turns))
-	list, encodeErr := json.Marshal(append([]json.RawMessage{json.RawMessage(turn)}, turns...))
+	for i, turn := range first {
+		turns = slices.Insert(turns, i, json.RawMessage(turn))
+	}
+	list, encodeErr := json.Marshal(turns)
 	script["turns"] = list
 	text, textErr := json.Marshal(script)
 	if err := errors.Join(err, encodeErr, textErr); err != nil {

@@ -42,7 +42,35 @@ func CodeNumber(name string) (number int, ok bool) {
 	return 0, false
 }
 
-// CodeOfStatus returns the code that a client concludes from an HTTP status
+// CodeOfHTTP returns the code that describes an HTTP status of a server that speaks no RPC:
+// 404 is "not_found", where an RPC client concludes "unimplemented".
+//
+// Source: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+func CodeOfHTTP(status int) string {
+	switch status {
+	case 400, 405, 406, 410, 411, 413, 414, 415, 416, 422:
+		return "invalid_argument"
+	case 404:
+		return "not_found"
+	case 408, 504:
+		return "deadline_exceeded"
+	case 409:
+		return "aborted"
+	case 412:
+		return "failed_precondition"
+	case 429:
+		return "resource_exhausted"
+	case 499:
+		return "canceled"
+	case 500:
+		return "internal"
+	case 501:
+		return "unimplemented"
+	}
+	return CodeOfStatus(status)
+}
+
+// CodeOfStatus returns the code that a client of an RPC concludes from an HTTP status
 // alone, where the body does not tell one.
 //
 // Source: https://connectrpc.com/docs/protocol#http-to-error-code

@@ -38,9 +38,14 @@ func TestMain(m *testing.M) {
 	}
 	switch action, arg, _ := strings.Cut(os.Getenv("UNWIRE_TEST_CHILD"), " "); action {
 	case "":
-		// Tests may be run with SIGHUP ignored, as nohup does, which the commands would
-		// inherit. A signal that is caught has its default again in a child.
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		// Tests may be run with signals ignored, as nohup and shells do in the background,
+		// which the commands would inherit. A signal that is caught has its default again in
+		// a child.
+		for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
+		}
 		os.Exit(m.Run())
 	case "environ":
 		_ = json.NewEncoder(os.Stdout).Encode(os.Environ())

@@ -66,6 +66,9 @@ const (
 // A ToolMap says which tool of the client does what a built-in tool of the server does.
 type ToolMap = tools.Map
 
+// BuiltinToolMap returns the built-in table as JSON.
+func BuiltinToolMap() []byte { return tools.BuiltinJSON() }
+
 // ParseToolMap reads a table of tools, as the documentation of ToolMap describes it. Its
 // rows come before those of the built-in table.
 func ParseToolMap(data []byte) (*ToolMap, error) { return tools.ParseMap(data) }

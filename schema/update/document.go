@@ -61,6 +61,14 @@ const (
 	headDecl // syntax, package
 )
 
+// rank orders kinds that are added at the same place: imports come before all others.
+func (k declKind) rank() int {
+	if k == importDecl {
+		return -1
+	}
+	return int(k)
+}
+
 // A block is what stands between braces, or the file as a whole.
 type block struct {
 	doc         *document

@@ -100,7 +100,7 @@ func (d *document) render() {
 	for s, list := range d.added {
 		slices.SortStableFunc(list, func(a, b addition) int {
 			if a.kind != b.kind {
-				return cmp.Compare(a.kind, b.kind)
+				return cmp.Compare(a.kind.rank(), b.kind.rank())
 			}
 			if a.kind == fieldDecl || a.kind == valueDecl {
 				return cmp.Compare(a.number, b.number)
@@ -311,10 +311,12 @@ func (d *document) addImport(file string) {
 		if a.kind == importDecl && b.kind == importDecl {
 			return strings.Compare(a.text, b.text)
 		}
-		return 0
+		return cmp.Compare(a.kind.rank(), b.kind.rank())
 	})
 	for i := range list {
-		list[i].spaced = spaced && i == 0
+		if list[i].kind == importDecl {
+			list[i].spaced = spaced && i == 0
+		}
 	}
 	d.added[s] = list
 }

@@ -94,6 +94,9 @@ func (a *App) Start(color string, stdout, stderr io.Writer) error {
 	return nil
 }
 
+// Started reports whether the arguments were understood.
+func (a *App) Started() bool { return a.started }
+
 // Report prints what went wrong and maps it to an exit status.
 func (a *App) Report(ctx context.Context, err error) int {
 	if err == nil {
@@ -119,7 +122,7 @@ func (a *App) Report(ctx context.Context, err error) int {
 		f = &failure{ExitInterrupted, errors.New("interrupted"), ""}
 	}
 	if f.err != nil {
-		fmt.Fprintf(a.Err, "unwire: %s %s\n", a.Err.Red("error:"), term.CleanText(f.err.Error()))
+		fmt.Fprintf(a.Err, "unwire: %s %s\n", a.Err.Red("error:"), term.CleanText(plainText(f.err)))
 		if f.hint != "" {
 			fmt.Fprintf(a.Err, "unwire: hint: %s\n", f.hint)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -28,11 +29,15 @@ func UpstreamRoots(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ListenLoopback listens, and refuses an address that others could reach.
+// ListenLoopback listens, and refuses an address that others could reach. A port alone is
+// one of 127.0.0.1.
 func ListenLoopback(addr string) (net.Listener, error) {
+	if _, err := strconv.ParseUint(addr, 10, 16); err == nil {
+		addr = "127.0.0.1:" + addr
+	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, Usagef("--listen wants HOST:PORT, not %q", addr)
+		return nil, Usagef("--listen wants HOST:PORT or a port, such as 127.0.0.1:8080 or 8080, not %q", addr)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, Fail(ExitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),

@@ -17,8 +17,14 @@ func (a *App) Print(o contract.Object) error {
 	return contract.NewEncoder(a.Out).Encode(o)
 }
 
-// Say writes talk for people to stderr.
+// Say writes talk for people to stderr. Errors among the arguments are written as plainText has
+// them.
 func (a *App) Say(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok && err != nil {
+			args[i] = plainText(err)
+		}
+	}
 	fmt.Fprintf(a.Err, format+"\n", args...)
 }
 
@@ -74,3 +80,16 @@ func ByteSize(n int64) string {
 const ProgressEvery = 2 * time.Second
 
 func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// NamesFolder reports whether the name of an output is that of a folder: it ends in a
+// slash, or the folder is there.
+func NamesFolder(out string) bool {
+	if out == "" {
+		return false
+	}
+	if os.IsPathSeparator(out[len(out)-1]) || out[len(out)-1] == '/' {
+		return true
+	}
+	info, err := os.Stat(out)
+	return err == nil && info.IsDir()
+}

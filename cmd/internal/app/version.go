@@ -4,20 +4,44 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"unwire/cmd/internal/contract"
 )
+
+// development is the version of a build that has none.
+const development = "(devel)"
 
 // Version names the build: the module's version, or the revision it was built from.
 func Version() string {
-	v := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && v == "(devel)" {
-				v = s.Value[:min(12, len(s.Value))]
-			}
+	b := Build()
+	v := b.Version
+	if v == development && b.Commit != "" {
+		v = b.Commit[:min(12, len(b.Commit))]
+	}
+	return fmt.Sprintf("%s %s %s", v, b.Go, b.Platform)
+}
+
+// Build describes the build.
+func Build() *contract.Build {
+	b := &contract.Build{Version: development, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	changed := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			b.Commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "-dirty"
 		}
 	}
-	return fmt.Sprintf("%s %s %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if b.Commit != "" {
+		b.Commit += changed
+	}
+	return b
 }

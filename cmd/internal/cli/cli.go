@@ -29,7 +29,13 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		root.SetIn(stdin)
 		root.SetOut(stdout)
 		root.SetErr(stderr)
-		return a.Report(ctx, root.ExecuteContext(ctx))
+		err := root.ExecuteContext(ctx)
+		if err != nil && !a.Started() {
+			if unknown := app.UnknownCommand(root, args); unknown != nil {
+				err = unknown
+			}
+		}
+		return a.Report(ctx, err)
 	})
 	if abandoned {
 		sayAbandoned(stderr)

@@ -81,7 +81,7 @@ func TestPartOfACapture(t *testing.T) {
 			{"audit", part},
 			{"redact", part, "-o", part + ".clean"},
 			{"export", part, "-o", part + ".jsonl"},
-			{"extract", part},
+			{"chat", part},
 			{"schema", "infer", part},
 			{"schema", "check", part},
 			{"diff", part, path},

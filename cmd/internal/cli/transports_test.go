@@ -157,10 +157,10 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"diff F#2/down/2 F#3/down/0", 1, ""},
 		{"diff --as delimited F#4/down/0 F#4/down/1", 1, "~ 1"},
 		{"diff --series F#2 F#2", 0, ""},
-		{"extract F", 0, "needle"},
-		{"extract F#2", 0, "needle"},
-		{"extract F#3", 3, "no conversation"},
-		{"extract --json F#4", 3, "protocol tcp"},
+		{"chat F", 0, "needle"},
+		{"chat F#2", 0, "needle"},
+		{"chat F#3", 3, "no conversation"},
+		{"chat --json F#4", 3, "protocol tcp"},
 		{"audit F", 1, "#2/up/0"},
 		{"redact F -o D/clean.uwc", 0, "5 exchanges"},
 		{"schema infer F", 0, "message ChatExampleWsUpLogin"},
@@ -216,7 +216,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 	// These read no capture, or are about requests and formats, which have tests of their own.
 	for _, name := range []string{
 		"ca", "capture", "completion", "credentials", "demo", "doctor", "help", "serve", "standin",
-		"import", "export", "replay",
+		"import", "export", "replay", "version",
 	} {
 		known[name] = true
 	}

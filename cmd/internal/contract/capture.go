@@ -278,3 +278,18 @@ type MatchedExchange struct {
 	Exchange int64  `json:"exchange"`
 	Count    *int   `json:"count,omitempty"`
 }
+
+// A TimelineLine is a run of frames of one exchange and direction in a timeline of several
+// exchanges: `unwire show --timeline`.
+type TimelineLine struct {
+	version
+	Exchange  int64  `json:"exchange"`
+	Direction string `json:"dir"` // "up" or "down"
+	First     int    `json:"first"`
+	Last      int    `json:"last"`
+
+	// Milliseconds since the first frame of the timeline.
+	Milliseconds float64 `json:"t_ms"`
+	Bytes        int     `json:"bytes"` // of the payloads as they were sent
+	Summary      string  `json:"summary"`
+}

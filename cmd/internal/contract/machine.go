@@ -14,6 +14,23 @@ type CA struct {
 	Hosts []string `json:"hosts,omitempty"`
 }
 
+// Build is what the program was built from.
+type Build struct {
+	version
+
+	// Version is the module's; "(devel)" for a build from a folder.
+	Version string `json:"version"`
+
+	// Commit is the revision, with "-dirty" if files were changed; "" if it is unknown.
+	Commit string `json:"commit"`
+
+	// Go is the version of Go.
+	Go string `json:"go"`
+
+	// Platform is the system and the processor: "linux/amd64".
+	Platform string `json:"platform"`
+}
+
 // Check is what doctor found about one thing.
 type Check struct {
 	version

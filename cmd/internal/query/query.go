@@ -20,6 +20,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"unwire/captures"
@@ -76,6 +77,33 @@ func (c *Capture) Related(ctx context.Context) (map[int64][]captures.Relation, e
 		}
 	}
 	return by, err
+}
+
+// maxJoined bounds the exchanges of a timeline.
+const maxJoined = 1000
+
+// Joined returns an exchange, the upstream's streams that answered it, and all other
+// requests that these streams answered, by number.
+func (c *Capture) Joined(ctx context.Context, id int64) ([]int64, error) {
+	related, err := c.Related(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := []int64{id}
+	for i := 0; i < len(ids) && len(ids) < maxJoined; i++ {
+		for _, r := range related[ids[i]] {
+			if r.Kind != captures.FrontEndOf || r.Capture != "" {
+				continue
+			}
+			for _, other := range []int64{r.Exchange, r.Target} {
+				if !slices.Contains(ids, other) {
+					ids = append(ids, other)
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
 }
 
 // Resolve decodes what the number of an exchange stands for: the stream that was

@@ -128,12 +128,20 @@ func (p *diffPrinter) heading(c diff.Change, name string) {
 	fmt.Fprintln(p.w, line)
 }
 
+// isWholeCall reports whether a change is a call that only one of two captures has.
+func isWholeCall(c *diff.Change) bool {
+	return c.Path == "" && (c.Op == diff.Add || c.Op == diff.Remove) && c.Old == nil && c.New == nil
+}
+
 func orWhole(c *diff.Change) string {
 	if in, ok := strings.CutSuffix(c.Path, "."); ok {
 		return in + " (bytes that are no field)"
 	}
 	if c.Path != "" {
 		return c.Path
+	}
+	if isWholeCall(c) {
+		return map[diff.Op]string{diff.Add: "only in B", diff.Remove: "only in A"}[c.Op]
 	}
 	if _, isBytes := c.Old.([]byte); isBytes || c.Old == nil {
 		if _, isBytes = c.New.([]byte); isBytes || c.New == nil {

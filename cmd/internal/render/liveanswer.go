@@ -52,7 +52,7 @@ func (a *AnswerWriter) End(u *follow.Update) error {
 		a.current = 0
 	}
 	if tr.Error != nil {
-		fmt.Fprintf(a.Err, "#%d ended in %s: %s\n", ex.ID, term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+		fmt.Fprintf(a.Err, "#%d ended %s\n", ex.ID, endedText(tr.Error.Code, tr.Error.Message))
 	}
 	return nil
 }

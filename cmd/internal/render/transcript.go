@@ -30,9 +30,9 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 	switch {
 	case tr.Error != nil:
 		if tr.Answer == "" {
-			fmt.Fprintf(w, "  no answer; it ended in %s: %s\n", term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+			fmt.Fprintf(w, "  no answer; it ended %s\n", endedText(tr.Error.Code, tr.Error.Message))
 		} else {
-			fmt.Fprintf(w, "%s  %s: %s\n", out.Red("Error"), term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+			fmt.Fprintf(w, "%s  %s\n", out.Red("Error"), failureText(tr.Error.Code, tr.Error.Message))
 		}
 		for _, d := range tr.Error.Details {
 			fmt.Fprintf(w, "  %s %s\n", term.Clean(d.Type), term.Clean(d.Text))
@@ -53,6 +53,28 @@ func Transcript(out *term.Output, w io.Writer, ex *decode.Exchange, tr *contract
 		fmt.Fprintf(w, "      %s\n", out.Dim(Reasons(c.Reasons, 4)))
 	}
 	fmt.Fprintln(w)
+}
+
+// failureText is an error's code with its message, where there are both.
+func failureText(code, message string) string {
+	code, message = term.Clean(code), term.Clean(message)
+	switch {
+	case code == "" && message == "":
+		return "an error without a message"
+	case code == "":
+		return message
+	case message == "":
+		return code
+	}
+	return code + ": " + message
+}
+
+// endedText says what error an exchange ended with.
+func endedText(code, message string) string {
+	if code == "" && message != "" {
+		return "with an error: " + failureText(code, message)
+	}
+	return "in " + failureText(code, message)
 }
 
 // turnName is the heading of a turn.

@@ -263,3 +263,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkParse reads a request of the size that Claude Code sends: 60 KB of prompt and
+// tools, and 40 messages.
+func BenchmarkParse(b *testing.B) {
+	var messages strings.Builder
+	messages.WriteString(`{"role":"user","content":"begin"}`)
+	for i := range 20 {
+		fmt.Fprintf(&messages, `,{"role":"assistant","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"c%d","name":"read","input":{"n":%d}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":"%0500d"}]}`, i, i, i, i)
+	}
+	var tools []string
+	for i := range 20 {
+		tools = append(tools, fmt.Sprintf(`{"name":"tool%d","description":"%01500d","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}}`, i, i))
+	}
+	body := fmt.Sprintf(`{"model":"default","max_tokens":1,"system":"%030000d","tools":[%s],"messages":[%s]}`, 1, strings.Join(tools, ","), messages.String())
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := parseBody(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -114,6 +114,47 @@ func BenchmarkFollowUp(b *testing.B) {
 	b.ReportMetric(median(served)-median(direct), "added-ms")
 }
 
+// BenchmarkFirstDelta measures, in pairs, the time from a request to its first delta: from
+// the agent's client, and from the server as a client sees it.
+func BenchmarkFirstDelta(b *testing.B) {
+	f := start(b, `{"v":1,"turns":[{"steps":[{"text":"delta "},{"turn_ended":{}}]}]}`, server.Options{}, gateway.Options{})
+	var direct, served []time.Duration
+	for b.Loop() {
+		direct = append(direct, directDelta(b, f))
+		var took time.Duration
+		started := time.Now()
+		f.ask(b, "/v1/chat/completions", toolRequest(true, `{"role":"user","content":"Go."}`), func(line string) bool {
+			if took == 0 && strings.Contains(line, "delta ") {
+				took = time.Since(started)
+			}
+			return true
+		})
+		served = append(served, took)
+	}
+	b.ReportMetric(median(direct), "agent-ms")
+	b.ReportMetric(median(served), "serve-ms")
+	b.ReportMetric(median(served)-median(direct), "added-ms")
+}
+
+// directDelta runs a turn up to its first text.
+func directDelta(b *testing.B, f *fixture) time.Duration {
+	started := time.Now()
+	s, err := f.client.Run(b.Context(), "", &turn.Request{Model: "composer-1", Messages: []turn.Message{{Role: turn.User, Parts: []turn.Part{{Text: "Go."}}}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for {
+		event, err := s.Next(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, ok := event.(turn.Text); ok {
+			return time.Since(started)
+		}
+	}
+}
+
 func median(list []time.Duration) float64 {
 	slices.Sort(list)
 	return float64(list[len(list)/2].Microseconds()) / 1000

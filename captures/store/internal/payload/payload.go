@@ -60,6 +60,12 @@ func (k *Packer) Pack(p []byte) (codec int, data []byte) {
 			return Raw, p
 		}
 	}
+	return k.PackWhole(p)
+}
+
+// PackWhole is Pack without samples, for what may repeat itself over a long distance, as
+// the fields of a long section of headers do.
+func (k *Packer) PackWhole(p []byte) (codec int, data []byte) {
 	if k.compress(p) {
 		return zstdCodec, k.buf
 	}

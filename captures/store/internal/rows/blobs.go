@@ -18,11 +18,11 @@ type blobs struct {
 	pack *payload.Packer
 }
 
-// put stores p once and returns its id.
-func (b *blobs) put(p []byte) (id int64, err error) {
+// put stores p once, as pack compresses it, and returns its id.
+func (b *blobs) put(p []byte, pack func([]byte) (codec int, data []byte)) (id int64, err error) {
 	sum := sha256.Sum256(p)
 	return b.rowCache.put(sum, func(s *engine.Stmt) { s.Blob(sum[:]) }, func(s *engine.Stmt) {
-		codec, data := b.pack.Pack(p)
+		codec, data := pack(p)
 		s.Blob(sum[:])
 		s.Int(int64(codec))
 		s.Int(int64(len(p)))

@@ -116,7 +116,7 @@ func (c *sectionCache) asPayload(hash [sha256.Size]byte, text string) (string, e
 	if _, ok := c.known[hash]; ok {
 		return "", nil
 	}
-	id, err := c.blobs.put([]byte(text))
+	id, err := c.blobs.put([]byte(text), c.blobs.pack.PackWhole)
 	return strconv.FormatInt(id, 10), err
 }
 

@@ -160,7 +160,7 @@ func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte)
 // share stores a payload by its hash, since it comes again, and has the segment that had
 // it first refer to it. If that has something else, it is left as it is.
 func (s *segments) share(first int64, p []byte) (id int64, err error) {
-	if id, err = s.blobs.put(p); err != nil {
+	if id, err = s.blobs.put(p, s.blobs.pack.Pack); err != nil {
 		return 0, err
 	}
 	var codec int64

@@ -203,12 +203,19 @@ func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md pr
 			return decodedInput{}, by, err
 		}
 		in, err := a.OpenInput(name, app.MaxInput)
-		if err == nil && store.HasMagic(in.Data) {
-			a.Say("unwire: %s is a capture, and this is its file; 'unwire ls' lists its exchanges, a frame is %s#1/up/0", term.Clean(name), term.Clean(name))
+		if err == nil && f.in == "auto" && store.HasMagic(in.Data) {
+			in.Close()
+			return decodedInput{}, by, captureFileError(name)
 		}
 		return decodedInput{Input: in, pooled: 1}, by, err
 	}
 	return openFrame(ctx, a, addr, f, md, chosen, whole)
+}
+
+// captureFileError refuses the file of a capture, whose bytes are those of a database.
+func captureFileError(name string) error {
+	return app.Fail(app.ExitUsage, fmt.Errorf("%s is a capture, and decode reads one frame or a file of protobuf", name),
+		fmt.Sprintf("name a frame, such as '%s#1/up/0'; 'unwire ls %[1]s' lists the exchanges, 'unwire show %[1]s 1' prints one; --in raw decodes the file's own bytes", term.Clean(name)))
 }
 
 // openFrame is openRead for a frame of a capture.

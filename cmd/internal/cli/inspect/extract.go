@@ -25,7 +25,7 @@ type extractFlags struct {
 	label                    []string
 }
 
-// An extraction is a run of `unwire extract`.
+// An extraction is a run of `unwire chat`.
 type extraction struct {
 	*app.App
 	extractFlags
@@ -36,9 +36,10 @@ type extraction struct {
 func extractCommand(a *app.App) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
-		Use:   "extract F.uwc [ID]",
-		Short: "Find the conversation of an exchange: prompt, thinking, tool calls, answer, and why",
-		Long: `extract joins the text of each field path over the frames of an exchange and
+		Use:     "chat F.uwc [ID]",
+		Aliases: []string{"extract"},
+		Short:   "Find the conversation of an exchange: prompt, thinking, tool calls, answer, and why",
+		Long: `chat (formerly extract) joins the text of each field path over the frames of an exchange and
 ranks what it finds: the answer, the thinking, the user's prompt, tool calls with
 their results, IDs, metadata. It needs no schema; each score comes with its reasons.
 
@@ -46,15 +47,15 @@ It prints who said what, in order, then the tokens that the exchange says it too
 the error that it ended in, then the ranked candidates.
 
 Where it is wrong, say so with --label: the candidate's path and its true role are
-added to a labels file, from which 'unwire extract fit' makes a weights file that
---weights takes. 'unwire extract weights' shows the weights.
+added to a labels file, from which 'unwire chat fit' makes a weights file that
+--weights takes. 'unwire chat weights' shows the weights.
 
 A capture whose name is that of a subcommand is named ./fit.`,
-		Example: `  unwire extract F.uwc 2
-  unwire extract --json F.uwc | jq -r .answer
-  unwire extract --follow F.uwc
-  unwire extract F.uwc 2 --label 1.1.1=assistant --label up/2.1=user
-  unwire extract fit labels.jsonl -o weights.json && unwire extract --weights weights.json F.uwc`,
+		Example: `  unwire chat F.uwc 2
+  unwire chat --json F.uwc | jq -r .answer
+  unwire chat --follow F.uwc
+  unwire chat F.uwc 2 --label 1.1.1=assistant --label up/2.1=user
+  unwire chat fit labels.jsonl -o weights.json && unwire chat --weights weights.json F.uwc`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(f.label) > 0 && len(args) == 0 {
 				return nil // each label names its exchange
@@ -257,7 +258,7 @@ func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int
 	defer c.Close()
 	lines, n, err := c.LabelLines(ctx, l, e.options)
 	if err == nil && n == 0 {
-		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.At, l.Path), fmt.Sprintf("'unwire extract --top 99 %s %d' lists them", l.At.File, l.At.Exchange))
+		err = app.Fail(app.ExitInput, fmt.Errorf("%s: no candidate at %q", l.At, l.Path), fmt.Sprintf("'unwire chat --top 99 %s %d' lists them", l.At.File, l.At.Exchange))
 	}
 	return lines, n, err
 }

@@ -21,12 +21,12 @@ func extractFitCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit LABELS",
 		Short: "Fit weights to a labels file",
-		Long: `fit makes weights from the labels that 'unwire extract --label' collected: a
+		Long: `fit makes weights from the labels that 'unwire chat --label' collected: a
 multinomial logistic regression that is held to the weights it starts from, so
 that what the labels do not speak of stays as it is. It says how many labels the
 weights got right before, how many after, and how many in cross-validation,
 which is what to expect of other captures like these.`,
-		Example: "  unwire extract fit labels.jsonl -o weights.json\n  unwire extract fit --start weights.json labels.jsonl -o better.json",
+		Example: "  unwire chat fit labels.jsonl -o weights.json\n  unwire chat fit --start weights.json labels.jsonl -o better.json",
 		Args:    app.ExactArgs("LABELS"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.ReadInput(args[0])
@@ -35,7 +35,7 @@ which is what to expect of other captures like these.`,
 			}
 			labels, err := transcript.ParseLabels(data)
 			if err != nil {
-				return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(args[0]), err), "a labels file is made by 'unwire extract --label'")
+				return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(args[0]), err), "a labels file is made by 'unwire chat --label'")
 			}
 			o := transcript.FitOptions{Hold: hold}
 			if o.Start, err = loadWeights(a, start); err != nil {
@@ -43,7 +43,7 @@ which is what to expect of other captures like these.`,
 			}
 			w, report, err := transcript.Fit(labels, o)
 			if err != nil {
-				return app.Fail(app.ExitInput, err, "label more candidates: 'unwire extract F.uwc ID --label PATH=ROLE'")
+				return app.Fail(app.ExitInput, err, "label more candidates: 'unwire chat F.uwc ID --label PATH=ROLE'")
 			}
 			if err := writeWeights(a, w, out); err != nil {
 				return err

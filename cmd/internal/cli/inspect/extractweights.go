@@ -18,7 +18,7 @@ func extractWeightsCommand(a *app.App) *cobra.Command {
 		Short: "Show the weights that extract scores by, or what a weights file changes",
 		Long: `weights prints what each feature adds to the log odds of each role. With FILE it
 prints the rows that differ from the built-in weights, as OLD>NEW.`,
-		Example: "  unwire extract weights\n  unwire extract weights --json > weights.json\n  unwire extract weights weights.json",
+		Example: "  unwire chat weights\n  unwire chat weights --json > weights.json\n  unwire chat weights weights.json",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			built := transcript.DefaultWeights()
@@ -50,7 +50,7 @@ func loadWeights(a *app.App, name string) (*transcript.Weights, error) {
 	}
 	w, err := transcript.ParseWeights(data)
 	if err != nil {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "'unwire extract weights --json' prints a file that is right")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "'unwire chat weights --json' prints a file that is right")
 	}
 	return w, nil
 }

@@ -24,7 +24,6 @@ import (
 
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
-	var parts, follow bool
 	cmd := &cobra.Command{
 		Use:   "show F.uwc ID",
 		Short: "Show one exchange: headers, then every frame decoded and annotated",
@@ -39,38 +38,19 @@ as the one stream that it is, with what was missing, repeated or out of order
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			addr, err := app.AddressArgs(args, follow || f.choices)
-			if err != nil {
-				return err
-			}
-			if f.choices {
-				if addr.Exchange != 0 || len(f.as) > 0 || f.hex || follow || f.explain != "" {
-					return app.Usagef("--choices goes with a capture, and with --json")
-				}
-				return listReadings(cmd.Context(), a, addr.File, f.json)
-			}
-			if f.explain != "" && (f.hex || follow) {
-				return app.Usagef("--explain goes neither with --hex nor with --follow")
-			}
-			if follow {
-				if addr.Frame >= 0 || f.all && !f.hex || f.hex && f.json {
-					return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json, and --all goes with it")
-				}
-				return followShow(cmd.Context(), a, addr, f)
-			}
-			addr.Part = addr.Part || parts
-			return show(cmd.Context(), a, addr, f)
+			return runShow(cmd.Context(), a, args, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a frame")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
-	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
+	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "a line for each run of frames, of the exchange and of those that it is joined to by 'unwire serve', in the order of time")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down/1.2")
-	cmd.Flags().BoolVar(&parts, "parts", false, "the call alone, where several calls are one stream")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	return cmd
 }
@@ -81,6 +61,34 @@ type showFlags struct {
 	as             []string // choices
 	once, choices  bool
 	explain        string
+
+	parts, follow, timeline bool
+}
+
+// runShow does what the flags ask for.
+func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error {
+	addr, err := app.AddressArgs(args, f.follow || f.choices)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.choices:
+		if addr.Exchange != 0 || len(f.as) > 0 || f.hex || f.follow || f.explain != "" {
+			return app.Usagef("--choices goes with a capture, and with --json")
+		}
+		return listReadings(ctx, a, addr.File, f.json)
+	case f.explain != "" && (f.hex || f.follow):
+		return app.Usagef("--explain goes neither with --hex nor with --follow")
+	case f.follow:
+		if addr.Frame >= 0 || f.all && !f.hex || f.hex && f.json {
+			return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json, and --all goes with it")
+		}
+		return followShow(ctx, a, addr, f)
+	case f.timeline:
+		return showTimeline(ctx, a, addr, f)
+	}
+	addr.Part = addr.Part || f.parts
+	return show(ctx, a, addr, f)
 }
 
 func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {

@@ -127,7 +127,7 @@ func captureCommand(a *app.App) *cobra.Command {
 // modeFlags are those of how traffic comes by.
 func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
+	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address of the proxy, or a port of 127.0.0.1")
 	flags.BoolVar(&f.share, "share", false, "let other users of this machine use the proxy")
 	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
 	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
@@ -160,6 +160,9 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 		f.Out = "capture-" + time.Now().Format("20060102-150405") + ".uwc"
 	}
 	if err := checkModes(f, argv); err != nil {
+		return err
+	}
+	if err := findCommand(f.browser, argv); err != nil {
 		return err
 	}
 	f.Unsearched = new(UnsearchedLog)

@@ -1,5 +1,5 @@
 // Package record has the commands that make captures: capture, import, and what they
-// need of the machine (ca, doctor).
+// need of the machine (ca, doctor), and version.
 //
 // Traffic comes to capture in four ways: through a proxy, by a reverse listener in
 // front of an origin, transparently from a network namespace, or passively as
@@ -27,5 +27,6 @@ func Commands(a *app.App) []*cobra.Command {
 		importCommand(a),
 		caCommand(a),
 		doctorCommand(a),
+		versionCommand(a),
 	}
 }

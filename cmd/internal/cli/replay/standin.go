@@ -51,7 +51,7 @@ live service.`,
 		Args: app.ExactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address, or a port of 127.0.0.1")
 	cmd.Flags().StringVar(&f.script, "script", "", "JSON file with the conversation and its faults (default: built in)")
 	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "where to write its CA certificate (default: a temporary file)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "what its IDs are made from")

@@ -64,7 +64,7 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
 	cmd.Flags().StringVar(&f.pkg, "package", "", "package of everything inferred (default: the methods' own)")
 	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder (default: stdout)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder, as in x/ (default: stdout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
@@ -88,6 +88,9 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	}
 	if f.into != "" {
 		return inferInto(ctx, a, f, inputs)
+	}
+	if err := checkDefinitionsOutput(f.out); err != nil {
+		return err
 	}
 	g := newInferInputs(a, root, f.raw)
 	g.named = f.root != ""

@@ -1,11 +1,13 @@
 package schemacmd
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"unwire/cmd/internal/app"
 )
@@ -16,6 +18,17 @@ func writeResult(a *app.App, name string, mode os.FileMode, write func(io.Writer
 		return write(a.Out)
 	}
 	return app.WholeFile(name, mode, write)
+}
+
+// checkDefinitionsOutput refuses a name that is neither that of a .proto file nor clearly
+// that of a folder.
+func checkDefinitionsOutput(out string) error {
+	ext := filepath.Ext(out)
+	if out == "" || out == "-" || ext == "" || ext == ".proto" || ext == "." || ext == ".." || app.NamesFolder(out) {
+		return nil
+	}
+	return app.Fail(app.ExitUsage, fmt.Errorf("-o %s is neither a .proto file nor a folder", out),
+		fmt.Sprintf("-o %s.proto writes one file, -o %s/ a folder with a file for each package", strings.TrimSuffix(out, ext), out))
 }
 
 // writeFolder writes files, given by their paths with their text, below a folder, and

@@ -32,7 +32,7 @@ var clients = []client{
       "npm": "@ai-sdk/openai-compatible",
       "name": "unwire",
       "options": { "baseURL": "%[1]s/v1", "apiKey": "{env:%[3]s}" },
-      "models": { "%[2]s": { "name": "%[2]s" } }
+      "models": { "%[2]s": { "name": "%[2]s", "attachment": true, "modalities": { "input": ["text", "image"], "output": ["text"] } } }
     }
   }
 }

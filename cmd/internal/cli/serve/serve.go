@@ -39,9 +39,11 @@ type flags struct {
 	script, toolMap                string
 	reuse, printConfig, model      string
 	idle, maxAge, silence          time.Duration
-	maxSessions, maxResult         int
+	maxSessions                    int
+	maxResult                      string
 	origins                        []string
 	privacy, json, printParameters bool
+	printToolMap                   bool
 	aliases                        []string
 	strictModels                   bool
 }
@@ -91,6 +93,10 @@ func serveCommand(a *app.App) *cobra.Command {
 			if f.printParameters {
 				return server.WriteParameters(a.Out)
 			}
+			if f.printToolMap {
+				_, err := a.Out.Write(agent.BuiltinToolMap())
+				return err
+			}
 			if f.printConfig != "" {
 				return printConfig(a, f)
 			}
@@ -105,7 +111,7 @@ func serveCommand(a *app.App) *cobra.Command {
 // serverFlags are those of what clients see.
 func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8787", "loopback address, or a port of 127.0.0.1")
 	flags.StringVar(&f.key, "key", "", "API key that clients must send; other users of this machine can see it: "+keyVariable+" and --key-file are safer")
 	flags.StringVar(&f.keyFile, "key-file", "", "file of API keys that clients may send, one a line, mode 0600")
 	flags.StringSliceVar(&f.origins, "allow-origin", nil, "origin of a web page that may use the server, such as http://localhost:3000")
@@ -114,11 +120,12 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "how long a stream may be continued in all")
 	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
 	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
-	flags.IntVar(&f.maxResult, "max-result", 256<<10, "bytes of a tool's result that the model sees; the rest is cut, and the model is told")
+	flags.StringVar(&f.maxResult, "max-result", "256KB", "how much of a tool's result the model sees; the rest is cut, and the model is told")
 	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: for requests that ask for NAME (* is any text) that model answers")
 	flags.BoolVar(&f.strictModels, "strict-models", false, "refuse names that the upstream does not have; without it its first model answers for "+strings.Join(defaultModels, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
 	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration of a client and leave: "+strings.Join(clientNames(), ", "))
+	flags.BoolVar(&f.printToolMap, "print-tool-map", false, "print the built-in table of --tool-map and leave; rows of a file go before it")
 	flags.BoolVar(&f.printParameters, "print-parameters", false, "print what becomes of each parameter of the three APIs, as Markdown, and leave")
 	flags.StringVar(&f.model, "model", "composer-1", "with --print-config: the model to use")
 	flags.BoolVar(&f.json, "json", false, "the listening event as JSON on stdout")
@@ -144,8 +151,12 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err := app.OneOf("--reuse", f.reuse, "on", "off"); err != nil {
 		return err
 	}
-	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.maxSessions < 1 || f.maxResult < 1 {
-		return app.Usagef("--idle, --max-age, --silence, --max-sessions and --max-result must be more than 0")
+	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.maxSessions < 1 {
+		return app.Usagef("--idle, --max-age, --silence, and --max-sessions must be more than 0")
+	}
+	maxResult, err := app.ParseSize(f.maxResult)
+	if err != nil || maxResult < 1 || maxResult > 1<<30 {
+		return app.Usagef("--max-result wants a size such as 256KB, not %q", f.maxResult)
 	}
 	aliases, err := f.modelAliases()
 	if err != nil {
@@ -174,7 +185,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 
 	core := gateway.New(up, gateway.Options{
-		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: f.maxResult, NoReuse: f.reuse == "off", Models: aliases,
+		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: int(maxResult), NoReuse: f.reuse == "off", Models: aliases,
 	})
 	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder, Idle: f.idle})
 	if err != nil {

@@ -65,7 +65,7 @@ out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.
 		Args: app.ExactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw, parquet or pcapng (default: as the name of -o ends)")
+	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw, parquet or pcapng (default: as the name of -o ends, and raw for a folder, as in -o x/)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of the others")
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
@@ -151,6 +151,9 @@ func (f exportFlags) exporter() (formats.Exporter, error) {
 	format := f.format
 	if format == "" {
 		format = strings.TrimPrefix(filepath.Ext(f.out), ".")
+	}
+	if f.format == "" && app.NamesFolder(f.out) {
+		format = "raw"
 	}
 	var names []string
 	for _, e := range formats.Exporters() {

@@ -50,6 +50,9 @@ const maxMap = 1 << 20
 //go:embed toolmap.json
 var builtinTable []byte
 
+// BuiltinJSON returns the built-in table as it is read by ParseMap.
+func BuiltinJSON() []byte { return bytes.Clone(builtinTable) }
+
 // Builtin returns the built-in table.
 func Builtin() *Map {
 	m, err := parse(builtinTable)

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPlainText(t *testing.T) {
+	server := errors.New("unavailable: the replay: it is over")
+	for want, err := range map[string]error{
+		"EOF":                           io.EOF,
+		"not sent: EOF":                 fmt.Errorf("replay: not sent: %w", io.EOF),
+		"a.uwc: frame 3: EOF":           fmt.Errorf("a.uwc: %w", fmt.Errorf("decode: wire: frame 3: %w", io.EOF)),
+		"one\ntwo":                      errors.Join(errors.New("store: one"), errors.New("captures: two")),
+		"har: entry 3":                  errors.New("har: entry 3"),
+		"schema:":                       errors.New("schema:"),
+		"schema: ":                      errors.New("schema: "),
+		"rejected: " + server.Error():   fmt.Errorf("replay: rejected: %w", server),
+		"open nowhere: not found":       fmt.Errorf("standin: %w", &fs.PathError{Op: "open", Path: "nowhere", Err: errors.New("not found")}),
+		"twice: no: and no":             fmt.Errorf("probe: twice: %w: and %w", errors.New("text: no"), errors.New("text: no")),
+		"other text than what it wraps": &failure{1, nil, ""},
+	} {
+		if f, ok := err.(*failure); ok {
+			f.err = errors.New("mitm: other text than what it wraps")
+		}
+		if got := plainText(err); got != want {
+			t.Errorf("%q is %q, want %q", err, got, want)
+		}
+	}
+}
+
+// Every package of the libraries whose errors begin with its name is known.
+func TestLibrariesAreKnown(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	formats := []string{"flow", "har", "jsonl", "parquet", "pcap", "pcapng", "raw"}
+	prefix := regexp.MustCompile(`(?:errors\.New|fmt\.Errorf)\("([a-z0-9]+): `)
+	for _, top := range []string{"captures", "decode", "mitm", "replay", "schema"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") || strings.Contains(path, "internal") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for _, m := range prefix.FindAllSubmatch(text, -1) {
+				name := string(m[1])
+				if name == filepath.Base(filepath.Dir(path)) && !slices.Contains(formats, name) && !isLibrary(name) {
+					t.Errorf("%s: errors begin with %q, which users would see: add it to libraries", path, name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

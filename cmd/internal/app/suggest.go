@@ -1,0 +1,181 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// otherNames are names that other tools have for what a command does, with the commands.
+var otherNames = map[string][]string{
+	"anonymize":    {"redact"},
+	"annotate":     {"note"},
+	"auth":         {"credentials"},
+	"cat":          {"show", "decode"},
+	"compare":      {"diff", "schema diff"},
+	"conversation": {"chat"},
+	"convert":      {"export", "import"},
+	"dump":         {"decode", "export"},
+	"explain":      {"show"},
+	"fuzz":         {"probe"},
+	"generate":     {"schema infer", "schema extract"},
+	"inspect":      {"show"},
+	"list":         {"ls", "schema ls"},
+	"login":        {"credentials"},
+	"mock":         {"standin"},
+	"print":        {"show", "schema print"},
+	"proxy":        {"capture"},
+	"record":       {"capture"},
+	"resend":       {"replay"},
+	"sanitize":     {"redact"},
+	"search":       {"grep", "schema find"},
+	"send":         {"replay"},
+	"setup":        {"doctor", "ca"},
+	"sniff":        {"capture"},
+	"status":       {"doctor"},
+	"test":         {"replay suite", "schema check"},
+	"transcript":   {"chat"},
+	"validate":     {"schema check"},
+	"verify":       {"replay verify", "schema check"},
+	"view":         {"show"},
+}
+
+// UnknownCommand explains that there is no command for args, the arguments of the program;
+// nil if there is one.
+func UnknownCommand(root *cobra.Command, args []string) error {
+	parent, rest, _ := root.Find(args)
+	if parent == nil || !isGroup(parent) {
+		return nil
+	}
+	name := firstArgument(rest)
+	if name == "" {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", name)
+	if parent.HasParent() {
+		text = parent.CommandPath() + ": " + text
+	}
+	hint := fmt.Sprintf("see '%s --help'", parent.CommandPath())
+	if list := suggestions(root, parent, name); len(list) > 0 {
+		hint = "did you mean '" + strings.Join(list, "' or '") + "'? '" + parent.CommandPath() + " --help' lists all commands"
+	}
+	return Fail(ExitUsage, fmt.Errorf("%s", text), hint)
+}
+
+// isGroup reports whether a command does nothing but have others below it.
+func isGroup(cmd *cobra.Command) bool {
+	return cmd.HasAvailableSubCommands() && (!cmd.HasParent() || cmd.Use == cmd.Name())
+}
+
+// firstArgument is the first argument that is neither a flag nor the value of --color.
+func firstArgument(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return ""
+		case arg == "--color":
+			i++
+		case arg != "" && !strings.HasPrefix(arg, "-"):
+			return arg
+		}
+	}
+	return ""
+}
+
+// maxSuggestions bounds the commands that are suggested for one name.
+const maxSuggestions = 3
+
+// suggestions are the commands that a user may have meant by a name below parent: what
+// other tools call so, and the same name elsewhere; or else names that are spelled alike.
+// Those below parent come first.
+func suggestions(root, parent *cobra.Command, name string) []string {
+	name = strings.ToLower(name)
+	all := allCommands(root)
+	slices.SortStableFunc(all, func(a, b *cobra.Command) int { return rank(a, parent) - rank(b, parent) })
+	var list []string
+	add := func(cmd *cobra.Command) {
+		if path := cmd.CommandPath(); len(list) < maxSuggestions && !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	for distance := 0; distance <= min(2, (len(name)+1)/3) && len(list) == 0; distance++ {
+		for _, other := range slices.Sorted(maps.Keys(otherNames)) {
+			if editDistance(name, other) != distance {
+				continue
+			}
+			for _, path := range otherNames[other] {
+				if cmd, rest, err := root.Find(strings.Fields(path)); err == nil && len(rest) == 0 {
+					add(cmd)
+				}
+			}
+		}
+		slices.SortStableFunc(list, func(a, b string) int { return within(b, parent) - within(a, parent) })
+		for _, cmd := range all {
+			if slices.ContainsFunc(append([]string{cmd.Name()}, cmd.Aliases...), func(known string) bool { return editDistance(name, known) == distance }) {
+				add(cmd)
+			}
+		}
+	}
+	for _, cmd := range all {
+		if len(list) == 0 && len(name) >= 3 && cmd.Parent() == parent && strings.HasPrefix(cmd.Name(), name) {
+			add(cmd)
+		}
+	}
+	return list
+}
+
+// within is 1 if the path of a command is below parent, and parent is not the root.
+func within(path string, parent *cobra.Command) int {
+	if parent.HasParent() && strings.HasPrefix(path, parent.CommandPath()+" ") {
+		return 1
+	}
+	return 0
+}
+
+// rank orders commands below parent before others.
+func rank(cmd, parent *cobra.Command) int {
+	if cmd.Parent() == parent {
+		return 0
+	}
+	return 1
+}
+
+// allCommands are the commands below one that its help lists.
+func allCommands(cmd *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			list = append(append(list, c), allCommands(c)...)
+		}
+	}
+	return list
+}
+
+// editDistance is how many letters have to be inserted, removed, replaced or exchanged with
+// the next one to make b of a (optimal string alignment).
+func editDistance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

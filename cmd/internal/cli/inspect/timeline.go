@@ -1,0 +1,52 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/render"
+	"unwire/decode"
+)
+
+// showTimeline prints the frames of an exchange and of those that it is joined to, such as a
+// request to a served endpoint and the upstream's stream that answered it.
+func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
+	if addr.Frame >= 0 || o.all || o.hex || len(o.as) > 0 || o.explain != "" || o.parts {
+		return app.Usagef("--timeline goes with an exchange, with --json and --proto")
+	}
+	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
+	if err != nil {
+		return err
+	}
+	capture, err := app.OpenCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer capture.Close()
+	ids, err := capture.Joined(ctx, addr.Exchange)
+	if err != nil {
+		return err
+	}
+	var exchanges []*decode.Exchange
+	var unread []error
+	for _, id := range ids {
+		at, err := capture.Resolve(ctx, id, true)
+		if at.Exchange == nil {
+			return err
+		}
+		exchanges, unread = append(exchanges, at.Exchange), append(unread, err)
+	}
+	lines := render.Timeline(exchanges, defs)
+	if o.json {
+		for _, line := range lines {
+			if err := a.Print(line); err != nil {
+				return err
+			}
+		}
+	} else if err := render.WriteTimeline(a.Out, lines); err != nil {
+		return err
+	}
+	return errors.Join(unread...)
+}
