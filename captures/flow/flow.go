@@ -47,8 +47,8 @@ const (
 // Import reads a flow file into a capture.
 //
 // Shape: a body is one chunk, at the time when its message was complete: the
-// format has no others. The messages of a WebSocket are an exchange of their own, and what
-// is told of its close frame is one of them. Flows of UDP and DNS are left out and reported.
+// format has no others. The messages of a WebSocket are an exchange of their own, which ends
+// with what the flow has of the close frame. Flows of UDP and DNS are left out and reported.
 // Limits: 512 MiB a flow, one held at a time; its values a million and 64 deep.
 // Errors: where the file is broken, with its place; the flows before it are
 // recorded. A flow that is not as it should be is skipped and reported.

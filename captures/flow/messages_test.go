@@ -66,7 +66,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// TestWebSocketEnds: how a WebSocket ended is told by its flow.
+// TestWebSocketEnds: a flow has how its WebSocket ended.
 func TestWebSocketEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,7 +11,7 @@
 //	 "service":"…","rpc":"…","codec":"proto","error":""}
 //
 // A file has a message of a WebSocket, and the line then "transport", "opcode" and
-// "handshake" as well. Of a connection without HTTP there is a file a direction with all
+// "handshake" as well. A connection without HTTP has one file for each direction with all
 // of its bytes, 0003-up.bin, whose line has "transport" and the "chunks" in which they came.
 //
 // Nothing is read in this format. Package formats alone calls this one.

@@ -185,7 +185,7 @@ func TestTokenIsNowhere(t *testing.T) {
 }
 
 // A file that is deleted while it is recorded to ends the recording; so does a
-// full disk. Each is told once, at once.
+// full disk. Each is reported once, at once.
 func TestFailed(t *testing.T) {
 	for _, c := range []struct {
 		name  string

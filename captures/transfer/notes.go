@@ -26,8 +26,8 @@ func LoadNotes(ctx context.Context, src Source) (Notes, error) {
 	return all, nil
 }
 
-// A Note is what a file in JSON says of a note about an exchange, a frame of it, or a field
-// of that frame.
+// A Note is the JSON form of a note about an exchange, a frame of it, or a field of that
+// frame.
 type Note struct {
 	Kind captures.NoteKind `json:"kind"`
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRelationKind and captureIDSize bound what a file says of a relation, in bytes.
+	// maxRelationKind and captureIDSize bound the members of a relation, in bytes.
 	maxRelationKind = 64
 	captureIDSize   = 16
 
@@ -48,8 +48,8 @@ func (all Relations) Handshake(id int64) int64 {
 	return 0
 }
 
-// A Relation is what a file in JSON says of a relation: of which kind it is, and to which
-// exchange of the file.
+// A Relation is the JSON form of a relation: its kind, and the exchange of the file that it
+// leads to.
 type Relation struct {
 	Kind     captures.RelationKind `json:"kind"`
 	Exchange int64                 `json:"exchange"`

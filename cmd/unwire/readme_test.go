@@ -10,12 +10,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"unwire/captures/need"
 )
 
 var fence = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // TestReadme runs the commands that README.md shows.
 func TestReadme(t *testing.T) {
+	need.Program(t, "curl", "curl")
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -30,11 +33,17 @@ func TestReadme(t *testing.T) {
 	}
 	for _, b := range blocks {
 		work := t.TempDir()
-		commands := strings.ReplaceAll(string(b[1]), "127.0.0.1:9443", freeAddress(t))
+		standin, server := freeAddress(t), freeAddress(t)
+		commands := strings.NewReplacer("127.0.0.1:9443", standin, "127.0.0.1:8787", server).Replace(string(b[1]))
 		if strings.Count(commands, "sleep 1\n") != 1 {
 			t.Errorf("not one sleep in\n%s", commands)
 		}
-		commands = strings.Replace(commands, "sleep 1\n", "until [ -s ca.pem ]; do kill -0 $!; sleep 0.1; done\n", 1) // a second may be too short
+		// A second may be too short.
+		ready := "[ -s ca.pem ]"
+		if strings.Contains(commands, server) {
+			ready = "curl -so /dev/null http://" + server + "/healthz"
+		}
+		commands = strings.Replace(commands, "sleep 1\n", "until "+ready+"; do kill -0 $!; sleep 0.1; done\n", 1)
 		script := "set -eu\ntrap 'kill $!' EXIT\n" + commands
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Dir = work

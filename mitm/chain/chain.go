@@ -52,7 +52,7 @@ type Link struct {
 	answer   []byte
 }
 
-// answer is what a link says of itself.
+// answer is the JSON by which a link identifies itself.
 type answer struct {
 	// Server is the host:port that requests to the listener go to.
 	Server string `json:"server"`

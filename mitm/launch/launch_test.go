@@ -330,7 +330,7 @@ func (r *recorder) programs() []string {
 	return r.list(func(ex *captures.Exchange) string { return fmt.Sprint(ex.Process.Name, " ", ex.Process.PID) })
 }
 
-// list returns the path of each exchange and what describe says of it.
+// list returns the path of each exchange and what describe returns for it.
 func (r *recorder) list(describe func(*captures.Exchange) string) []string {
 	r.t.Helper()
 	if err := r.store.Flush(r.t.Context()); err != nil {

@@ -98,7 +98,7 @@ func (f *Finder) IsDescendant(conn net.Conn) bool {
 }
 
 // Recorder returns a recorder that records the program at the other end of a connection
-// with each exchange, and what each request says of its client. The program is looked for
+// with each exchange, and the client version of each request. The program is looked for
 // among the sockets; nil: those of this program's own network.
 func (f *Finder) Recorder(conn net.Conn, sockets *Sockets, to captures.Recorder) *Recorder {
 	if sockets == nil {

@@ -21,8 +21,8 @@ const (
 	coldMovedOn
 	// coldBroken: the stream was lost while it was parked.
 	coldBroken
-	// coldOther: the session is busy with another request.
-	coldOther
+	// coldBusy: the session is busy with another request.
+	coldBusy
 	causes
 )
 
@@ -79,10 +79,10 @@ func (c *Core) count(change func(*Counts)) {
 	change(&c.counts)
 }
 
-// A graveyard remembers sessions that have ended: the last ones whole, so that a repeated
+// pastSessions remembers sessions that have ended: the last ones whole, so that a repeated
 // request gets the same response, and more of them by id, so that late results are known
 // to be late.
-type graveyard struct {
+type pastSessions struct {
 	whole []pastSession // the latest last
 	keys  map[string]sum
 	order []string
@@ -99,9 +99,9 @@ const (
 	maxPastIDs = 10_000
 )
 
-func newGraveyard() *graveyard { return &graveyard{keys: map[string]sum{}} }
+func newPastSessions() *pastSessions { return &pastSessions{keys: map[string]sum{}} }
 
-func (g *graveyard) add(s *session) {
+func (g *pastSessions) add(s *session) {
 	if _, ok := g.keys[s.id]; ok {
 		return
 	}
@@ -118,7 +118,7 @@ func (g *graveyard) add(s *session) {
 }
 
 // find returns a session that may still answer a repeated request, or why there is none.
-func (g *graveyard) find(key sum, id string) (*session, coldCause) {
+func (g *pastSessions) find(key sum, id string) (*session, coldCause) {
 	if of, ok := g.keys[id]; !ok || of != key {
 		return nil, coldUnknown
 	}

@@ -96,7 +96,8 @@ type Options struct {
 
 // A ModelAlias lets a model answer for others.
 type ModelAlias struct {
-	// Pattern is a name, or a pattern with * for any text, in any case.
+	// Pattern is a name in any case, or a pattern as in path.Match: * is any text without a
+	// slash.
 	Pattern string
 	// Model is an id or alias of the upstream; "" is the first model of the upstream.
 	Model string
@@ -136,7 +137,7 @@ type Core struct {
 	mu       sync.Mutex
 	open     map[string]*session // running and parked, by id
 	starting int                 // streams that are being opened
-	past     *graveyard
+	past     *pastSessions
 
 	countsLock sync.Mutex
 	counts     Counts
@@ -145,7 +146,7 @@ type Core struct {
 // New returns a Core. Shutdown must be called at its end.
 func New(upstream Upstream, o Options) *Core {
 	o.setDefaults()
-	return &Core{o: o, upstream: upstream, open: map[string]*session{}, past: newGraveyard()}
+	return &Core{o: o, upstream: upstream, open: map[string]*session{}, past: newPastSessions()}
 }
 
 var _ front.Core = (*Core)(nil)
@@ -165,7 +166,7 @@ func keyOf(ctx context.Context) sum {
 
 type observerContext struct{}
 
-// An Observer is told what becomes of a request.
+// An Observer receives reports about one request.
 type Observer struct {
 	// OnStream is called with the number, in the capture, of each upstream exchange that
 	// answers the request.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -90,10 +91,7 @@ func newSession(c *Core, key sum, stream Stream, r *turn.Request, tr *transcript
 
 // clone returns a copy of a transcript whose last run can grow.
 func (tr *transcript) clone() *transcript {
-	c := &transcript{model: tr.model, tools: tr.tools, entries: slices.Clone(tr.entries), results: map[string]sum{}}
-	for id, print := range tr.results {
-		c.results[id] = print
-	}
+	c := &transcript{model: tr.model, tools: tr.tools, entries: slices.Clone(tr.entries), results: maps.Clone(tr.results)}
 	if last := tr.openRun(); last != nil {
 		grow := &run{calls: slices.Clone(last.calls), notes: slices.Clone(last.notes)}
 		grow.text.WriteString(last.text.String())
@@ -107,10 +105,7 @@ func (s *session) begin(r *turn.Request) {
 	g := &segment{changed: make(chan struct{}), heard: time.Now(), cutter: cutter{stops: r.Stop, limit: r.MaxTokens}}
 	run := s.known.openRun()
 	g.before.text, g.before.calls, g.before.notes = run.text.Len(), len(run.calls), len(run.notes)
-	g.before.results = make(map[string]sum, len(s.known.results))
-	for id, print := range s.known.results {
-		g.before.results[id] = print
-	}
+	g.before.results = maps.Clone(s.known.results)
 	s.current = g
 	s.parked.Store(0)
 	if s.expiry != nil {
@@ -133,7 +128,7 @@ func (s *session) attachLocked() *reader {
 // resume continues the session with the results of a request, or returns why the request
 // does not continue it.
 func (s *session) resume(tr *transcript, r *turn.Request) (*reader, coldCause) {
-	t, deliver, cause := s.take(tr, r)
+	t, deliver, cause := s.match(tr, r)
 	for _, result := range deliver {
 		if err := s.answer(result); err != nil {
 			s.end(&turn.Error{Kind: turn.Upstream, Code: "stream_lost", Message: "the upstream's stream was lost while it waited for results", Err: err})
@@ -152,9 +147,9 @@ func (s *session) answer(result turn.Result) error {
 	return err
 }
 
-// take matches a request with the session. If it continues the session, take begins a
+// match compares a request with the session. If the request continues it, match begins a
 // segment and returns its reader with the results to send.
-func (s *session) take(tr *transcript, r *turn.Request) (*reader, []turn.Result, coldCause) {
+func (s *session) match(tr *transcript, r *turn.Request) (*reader, []turn.Result, coldCause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.repeated(tr); t != nil {
@@ -164,7 +159,7 @@ func (s *session) take(tr *transcript, r *turn.Request) (*reader, []turn.Result,
 	case s.over:
 		return nil, nil, coldExpired
 	case s.parked.Load() == 0:
-		return nil, nil, coldOther
+		return nil, nil, coldBusy
 	}
 	open, results := s.openCalls(tr)
 	cause := s.compare(tr)
@@ -231,25 +226,16 @@ func (s *session) compare(tr *transcript) coldCause {
 		len(theirs.notes) < len(mine.notes), !sameNotes(mine.notes, theirs.notes[:len(mine.notes)]):
 		return coldEdited
 	}
-	for id, print := range s.known.results {
-		if tr.results[id] != print && !isInterruption(id, print, tr) {
-			return coldEdited
-		}
+	if !tr.hasResults(s.known.results) {
+		return coldEdited
 	}
 	if len(tr.entries) > at+1 {
 		return coldMovedOn
 	}
-	if tr.model != s.known.model || tr.tools != s.known.tools {
+	if !tr.sameSetting(s.known) {
 		return coldChanged
 	}
 	return coldNew
-}
-
-// isInterruption reports whether a call got no result from the client, then and now.
-func isInterruption(id string, print sum, tr *transcript) bool {
-	_, given := tr.results[id]
-	rejected := interrupted(id)
-	return !given && print == printResult(&rejected)
 }
 
 // repeated returns a reader of the current segment if tr is the request that began it.
@@ -263,13 +249,11 @@ func (s *session) repeated(tr *transcript) *reader {
 	mine, theirs := s.known.entries[at].run, tr.entries[at].run
 	if len(theirs.calls) != g.before.calls || !slices.Equal(theirs.calls, mine.calls[:g.before.calls]) ||
 		!sameText(mine.text.String()[:g.before.text], theirs.text.String()) || !sameNotes(mine.notes[:g.before.notes], theirs.notes) ||
-		!sameEntries(s.known.entries[:at], tr.entries[:at]) || tr.model != s.known.model || tr.tools != s.known.tools {
+		!sameEntries(s.known.entries[:at], tr.entries[:at]) || !tr.sameSetting(s.known) {
 		return nil
 	}
-	for id, print := range g.before.results {
-		if tr.results[id] != print && !isInterruption(id, print, tr) {
-			return nil
-		}
+	if !tr.hasResults(g.before.results) {
+		return nil
 	}
 	return s.attachLocked()
 }
@@ -346,13 +330,13 @@ func (g *segment) wake() {
 
 // accept adds an event of the stream. s.mu is held.
 func (s *session) accept(g *segment, event turn.Event) {
-	if call, ok := event.(turn.Calling); ok {
-		s.calls = append(s.calls, callOf(call))
-		call.Call.ID = callID(s.id, len(s.calls))
+	if e, ok := event.(turn.Calling); ok {
+		s.calls = append(s.calls, call{native: e.Call.ID})
+		e.Call.ID = callID(s.id, len(s.calls))
 		run := s.known.openRun()
-		run.calls = append(run.calls, callPrint{call.Call.ID, printCall(&call.Call)})
+		run.calls = append(run.calls, callPrint{e.Call.ID, printCall(&e.Call)})
 		g.calling++
-		event = call
+		event = e
 	}
 	for _, e := range g.cutter.add(event) {
 		s.emit(g, e)
@@ -361,8 +345,6 @@ func (s *session) accept(g *segment, event turn.Event) {
 		}
 	}
 }
-
-func callOf(c turn.Calling) call { return call{native: c.Call.ID} }
 
 // emit adds what the client sees. s.mu is held.
 func (s *session) emit(g *segment, event turn.Event) {

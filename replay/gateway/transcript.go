@@ -140,6 +140,27 @@ func (tr *transcript) addResults(parts []turn.Part) {
 	run.addNote(rest)
 }
 
+// hasResults reports whether the transcript has results with these fingerprints. A call
+// that was answered as interrupted must still have none.
+func (tr *transcript) hasResults(prints map[string]sum) bool {
+	for id, print := range prints {
+		given, ok := tr.results[id]
+		if !ok {
+			rejected := interrupted(id)
+			given = printResult(&rejected)
+		}
+		if given != print {
+			return false
+		}
+	}
+	return true
+}
+
+// sameSetting reports whether two transcripts are for the same model and tools.
+func (tr *transcript) sameSetting(o *transcript) bool {
+	return tr.model == o.model && tr.tools == o.tools
+}
+
 // lastSession returns the session that the last call belongs to.
 func (tr *transcript) lastSession() (string, bool) {
 	for _, e := range slices.Backward(tr.entries) {

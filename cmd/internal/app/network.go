@@ -29,25 +29,37 @@ func UpstreamRoots(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ListenLoopback listens, and refuses an address that others could reach. A port alone is
-// one of 127.0.0.1.
+// ListenLoopback listens, and refuses an address that others could reach; see
+// LoopbackAddress.
 func ListenLoopback(addr string) (net.Listener, error) {
-	if _, err := strconv.ParseUint(addr, 10, 16); err == nil {
-		addr = "127.0.0.1:" + addr
-	}
-	host, _, err := net.SplitHostPort(addr)
+	addr, err := LoopbackAddress(addr)
 	if err != nil {
-		return nil, Usagef("--listen wants HOST:PORT or a port, such as 127.0.0.1:8080 or 8080, not %q", addr)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, Fail(ExitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
-			"unwire listens for this machine only: use 127.0.0.1 or ::1")
+		return nil, err
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, Fail(ExitInput, err, "choose another port, or 127.0.0.1:0 for any free one")
 	}
 	return ln, nil
+}
+
+// LoopbackAddress returns the HOST:PORT that a --listen flag names. A port alone is one of
+// 127.0.0.1.
+//
+// Errors: an address that others could reach.
+func LoopbackAddress(addr string) (string, error) {
+	if _, err := strconv.ParseUint(addr, 10, 16); err == nil {
+		addr = "127.0.0.1:" + addr
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", Usagef("--listen wants HOST:PORT or a port, such as 127.0.0.1:8080 or 8080, not %q", addr)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", Fail(ExitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
+			"unwire listens for this machine only: use 127.0.0.1 or ::1")
+	}
+	return addr, nil
 }
 
 // shutdownGrace is how long running calls get to end when a server is shut down.

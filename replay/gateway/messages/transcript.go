@@ -20,8 +20,8 @@ type transcript struct {
 	note     func(string)
 	// calls are the ids of all tool calls so far.
 	calls map[string]bool
-	// loaded says of tools whether the transcript has loaded (true) or removed (false)
-	// them since the conversation began.
+	// loaded has the tools that the transcript loaded (true) or removed (false) since the
+	// conversation began.
 	loaded map[string]bool
 	// defined are tools that the transcript itself defines.
 	defined []json.RawMessage

@@ -83,6 +83,24 @@ func NoRoute(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, &turn.Error{Kind: turn.NotFound, Code: "unknown_url", Message: "there is no " + r.Method + " " + strconv.QuoteToASCII(r.URL.Path) + " here"})
 }
 
+// Start chooses the model of a request, names what has no effect in the response's header,
+// and starts the turn. It returns nil if that failed; the error was written then.
+func Start(w http.ResponseWriter, r *http.Request, core front.Core, req *turn.Request, notes *Notes) front.Turn {
+	more, err := front.ChooseModel(r.Context(), core, req)
+	if err != nil {
+		WriteError(w, err)
+		return nil
+	}
+	front.WriteNotes(w, append(more, notes.List()...))
+
+	t, e := core.Turn(r.Context(), req)
+	if e != nil {
+		WriteError(w, turn.AsError(e))
+		return nil
+	}
+	return t
+}
+
 // NewID returns a random id with a prefix, such as chatcmpl-.
 func NewID(prefix string) string { return prefix + rand.Text() }
 

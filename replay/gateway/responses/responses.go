@@ -78,16 +78,8 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 
-	notes, err := front.ChooseModel(ctx, h.core, &req.turn)
-	if err != nil {
-		openai.WriteError(w, err)
-		return
-	}
-	front.WriteNotes(w, append(notes, req.notes.List()...))
-
-	t, e := h.core.Turn(ctx, &req.turn)
-	if e != nil {
-		openai.WriteError(w, turn.AsError(e))
+	t := openai.Start(w, r, h.core, &req.turn, &req.notes)
+	if t == nil {
 		return
 	}
 	defer t.Close()

@@ -199,3 +199,33 @@ func TestBrokenUpstream(t *testing.T) {
 		})
 	}
 }
+
+// TestPoisonedConversation: the live service is reported to hang on a conversation whose
+// stream was cut in a tool call. The stand-in does, so a continuation must have a new id.
+func TestPoisonedConversation(t *testing.T) {
+	t.Parallel()
+	f := start(t, strings.Replace(taskScript(0), `{"v":1,`, `{"v":1,"poison":true,`, 1), server.Options{}, gateway.Options{Idle: 50 * time.Millisecond, Silence: 5 * time.Second})
+	c := &chatClient{f: f, messages: []string{`{"role":"user","content":"Go."}`}}
+	for {
+		m := c.send(t)
+		if len(m.ToolCalls) == 0 {
+			if m.Content != taskAnswer {
+				t.Errorf("the answer is %q, want %q", m.Content, taskAnswer)
+			}
+			break
+		}
+		for f.core.Counts().Waiting > 0 { // until the session has expired
+			time.Sleep(10 * time.Millisecond)
+		}
+		for _, call := range m.ToolCalls {
+			var args struct{ What string }
+			if err := json.Unmarshal([]byte(call.Function.Arguments), &args); err != nil {
+				t.Fatal(err)
+			}
+			c.messages = append(c.messages, fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"found %s"}`, call.ID, args.What))
+		}
+	}
+	if n := f.standin.Stats(); n.Streams.Opened != 5 || n.Hung != 0 {
+		t.Errorf("the stand-in counts %+v, want five streams and none that hangs", n)
+	}
+}

@@ -24,7 +24,7 @@
 //	  {"type": "tool-result", "toolCallId": "c1", "toolName": "read", "result": "hello"}]}
 //
 // Content that is a string is one text. A result is a string, or a list of text and
-// image parts; pictures may also be in a list "experimental_content" beside it.
+// image parts; pictures may also be in the list "experimental_content" of the same part.
 // "isError": true marks a result of a tool that failed. Members and types of parts that
 // are not named here are ignored.
 //
@@ -186,7 +186,7 @@ func (p *part) read() (_ Part, known bool, err error) {
 	return Part{}, false, nil
 }
 
-// parseResult reads the text of a result, and the pictures that come beside it.
+// parseResult reads the text of a result, and its further pictures.
 func parseResult(result, more json.RawMessage) ([]Part, error) {
 	parts, err := parseContent(result)
 	if err != nil {

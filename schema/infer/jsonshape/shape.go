@@ -29,7 +29,7 @@ type Member struct {
 	Seen  int64 `json:"seen"`
 	Kinds Kinds `json:"kinds"`
 
-	// Fractional says of the numbers that one is no 64-bit integer.
+	// Fractional says that one of the numbers is not a 64-bit integer.
 	Fractional bool `json:"fractional,omitempty"`
 
 	// Object is of the values that are objects, Items of the elements of arrays.

@@ -101,9 +101,13 @@ func printConfig(a *app.App, f flags) error {
 	if strings.Trim(f.model, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" || f.model == "" {
 		return app.Usagef("--model wants a model id of letters, digits, dots and dashes, not %q", f.model)
 	}
+	address, err := app.LoopbackAddress(f.listen)
+	if err != nil {
+		return err
+	}
 	for _, c := range clients {
 		if c.name == f.printConfig {
-			fmt.Fprint(a.Out, c.config("http://"+f.listen, f.model))
+			fmt.Fprint(a.Out, c.config("http://"+address, f.model))
 		}
 	}
 	return nil

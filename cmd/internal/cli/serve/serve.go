@@ -38,7 +38,7 @@ type flags struct {
 	transport, clientVersion       string
 	script, toolMap                string
 	reuse, printConfig, model      string
-	idle, maxAge, silence          time.Duration
+	idle, maxAge, silence, settle  time.Duration
 	maxSessions                    int
 	maxResult                      string
 	origins                        []string
@@ -118,10 +118,11 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.reuse, "reuse", "on", "on: results of tools continue the open stream; off: each request starts a stream")
 	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "how long a stream waits for results of tools")
 	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "how long a stream may be continued in all")
+	flags.DurationVar(&f.settle, "settle", 20*time.Millisecond, "how long the agent must be silent after a call before the response ends; later calls come in the next response")
 	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
 	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
 	flags.StringVar(&f.maxResult, "max-result", "256KB", "how much of a tool's result the model sees; the rest is cut, and the model is told")
-	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: for requests that ask for NAME (* is any text) that model answers")
+	flags.StringArrayVar(&f.aliases, "model-alias", nil, "NAME=MODEL: MODEL answers requests that ask for NAME; * in NAME is any text without a slash")
 	flags.BoolVar(&f.strictModels, "strict-models", false, "refuse names that the upstream does not have; without it its first model answers for "+strings.Join(defaultModels, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which requests and upstream streams are added")
 	flags.StringVar(&f.printConfig, "print-config", "", "print the configuration of a client and leave: "+strings.Join(clientNames(), ", "))
@@ -151,8 +152,8 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err := app.OneOf("--reuse", f.reuse, "on", "off"); err != nil {
 		return err
 	}
-	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.maxSessions < 1 {
-		return app.Usagef("--idle, --max-age, --silence, and --max-sessions must be more than 0")
+	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.settle <= 0 || f.maxSessions < 1 {
+		return app.Usagef("--idle, --max-age, --silence, --settle and --max-sessions must be more than 0")
 	}
 	maxResult, err := app.ParseSize(f.maxResult)
 	if err != nil || maxResult < 1 || maxResult > 1<<30 {
@@ -185,7 +186,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 
 	core := gateway.New(up, gateway.Options{
-		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, MaxSessions: f.maxSessions, MaxResult: int(maxResult), NoReuse: f.reuse == "off", Models: aliases,
+		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, Settle: f.settle, MaxSessions: f.maxSessions, MaxResult: int(maxResult), NoReuse: f.reuse == "off", Models: aliases,
 	})
 	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder, Idle: f.idle})
 	if err != nil {
@@ -256,9 +257,13 @@ func announce(a *app.App, f flags, addr net.Addr, key string, made bool, up *ups
 		}
 		return a.Print(event)
 	}
-	shown := "$" + keyVariable
-	if made {
+	// A key that was given is not printed, since it may be a secret that is kept elsewhere.
+	shown := "KEY"
+	switch {
+	case made:
 		shown = key
+	case key == os.Getenv(keyVariable):
+		shown = "$" + keyVariable
 	}
 	fmt.Fprintf(a.Out, "%s/v1\n", url)
 	a.Say("upstream  %s", up.name)

@@ -64,7 +64,7 @@ func (b *builder) turn(list []turn.Message, results map[string]*turn.Result) ([]
 	return b.blobs.Put(structure.Bytes())
 }
 
-// step returns a step of a turn; nil for a part that is none.
+// step returns a step of a turn; nil for a part that makes no step.
 func (b *builder) step(p *turn.Part, results map[string]*turn.Result) []byte {
 	step := b.definitions.Agent("ConversationStep")
 	switch {

@@ -43,25 +43,6 @@ func (s *Set) answerBuiltIn(e *Exec, r *turn.Result, text string) []message.Mess
 	return []message.Message{root}
 }
 
-// refuseAs is refuse with the members in another order.
-func refuseAs(result, args message.Message, reason string, names ...string) bool {
-	for _, name := range names {
-		if !result.HasField(name) {
-			continue
-		}
-		member := result.At(name)
-		message.CopyCommon(member, args)
-		for _, field := range reasons {
-			if member.HasField(field) {
-				member.Set(field, reason)
-				break
-			}
-		}
-		return true
-	}
-	return false
-}
-
 // streamShell writes the result of a shell whose output is events.
 func (s *Set) streamShell(e *Exec, r *turn.Result, text string) []message.Message {
 	start, event := s.answer(e)

@@ -36,7 +36,12 @@ const statusNotFound = 2
 
 // refuse sets the member of a result that says that nothing was done.
 func refuse(result, args message.Message, reason string) bool {
-	for _, name := range refusals {
+	return refuseAs(result, args, reason, refusals...)
+}
+
+// refuseAs sets the first member of names that a result has, with the reason.
+func refuseAs(result, args message.Message, reason string, names ...string) bool {
+	for _, name := range names {
 		if !result.HasField(name) {
 			continue
 		}
