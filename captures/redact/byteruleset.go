@@ -1,18 +1,16 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strings"
 
 	"unwire/captures/profile"
+	"unwire/captures/redact/internal/keyshape"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/spelling"
+	"unwire/captures/redact/internal/syntax"
 )
-
-// maxSecret bounds the run of bytes that is taken for one secret, and so what
-// is held back while it may still be one.
-const maxSecret = 16 << 10
 
 // A literal is a spelling of a learned secret.
 type literal struct{ spelt, secret string }
@@ -27,7 +25,7 @@ type ruleset struct {
 	// recent counts the secrets whose spellings are in literals.
 	recent int
 
-	shapes map[[3]byte][]shape
+	shapes map[[3]byte][]keyshape.Shape
 
 	// base are the rules that nothing was learned for.
 	base *ruleset
@@ -46,23 +44,18 @@ type ruleset struct {
 
 // newRuleset returns the rules that nothing was learned for.
 func newRuleset(keys []profile.Key) *ruleset {
-	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]shape)}
-	for _, s := range slices.Concat(knownShapes(), publishedShapes(), keyShapes(keys)) {
-		k := f.admit(s.prefix)
+	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]keyshape.Shape)}
+	for _, s := range keyshape.All(keys) {
+		k := f.admit(s.Prefix)
 		f.shapes[k] = append(f.shapes[k], s)
 	}
-	for _, structural := range []string{"://", "---"} {
-		f.admit(structural)
+	for _, start := range syntax.Starts() {
+		f.admit(start)
 	}
-	// A member's name begins with a quote and a parameter's follows one of
-	// these, whatever comes then.
-	for _, c := range []byte{'"', '&', '?'} {
-		f.sign[c], f.one[c] = true, true
-		for other := range 256 {
-			f.pairs[pairOf(c, byte(other))] = 1
-			f.pairs[pairOf(byte(other), c)] = 1
-		}
+	for i := range len(syntax.Signs) {
+		f.sign[syntax.Signs[i]], f.one[syntax.Signs[i]] = true, true
 	}
+	syntax.Pairs(func(a, b byte) { f.pairs[pairOf(a, b)] = 1 })
 	base := *f
 	f.base = &base
 	return f
@@ -79,7 +72,7 @@ func (f *ruleset) with(secrets ...string) *ruleset {
 	c.recent += len(secrets)
 	for _, secret := range secrets {
 		seen := make(map[string]bool)
-		for _, spelt := range spellings(secret) {
+		for _, spelt := range spelling.Of(secret) {
 			if len(spelt) >= minLearned && !seen[spelt] {
 				seen[spelt] = true
 				k := c.admit(spelt)
@@ -168,179 +161,18 @@ func (f *ruleset) next(b []byte, i int) int {
 }
 
 // at compares the literal with the bytes at position i.
-func (l literal) at(rest []byte, i int, final, flush bool) (match, matchState) {
+func (l literal) at(rest []byte, i int, final, flush bool) (match.Match, match.State) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {
-		return match{}, nothing
+		return match.Match{}, match.Nothing
 	}
 	switch {
 	case n == len(l.spelt):
-		return match{start: i, end: i + n, secret: l.secret, rule: ruleSeen}, found
+		return match.Match{Start: i, End: i + n, Secret: l.secret, Rule: match.Seen}, match.Found
 	case flush && n >= 8:
-		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: ruleSeen}, found
+		return match.Match{Start: i, End: i + n, Secret: l.secret, Mask: &match.Mask{Literal: l.spelt[n:]}, Rule: match.Seen}, match.Found
 	case final:
-		return match{}, nothing
+		return match.Match{}, match.Nothing
 	}
-	return match{}, undecided
-}
-
-// at looks for a key of shape s at position i.
-func (s *shape) at(b []byte, i int, final, flush bool) (match, matchState) {
-	rest := b[i:]
-	n := min(len(rest), len(s.prefix))
-	if string(rest[:n]) != s.prefix[:n] {
-		return match{}, nothing
-	}
-	if n < len(s.prefix) {
-		return pending(final)
-	}
-
-	run, full := s.run(rest[n:])
-	cut := n+run == len(rest) && !full // what follows may belong to it
-	if cut && !final {
-		return match{}, undecided
-	}
-	end, whole := n+run, true
-	if s.max == 0 {
-		end, whole = s.keyEnd(b, i, end)
-	}
-	open := flush && cut
-	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= 8) {
-		return match{}, nothing
-	}
-
-	m := match{start: i, end: i + end, secret: string(rest[:end]), rule: ruleShape, name: strings.TrimSpace(s.prefix)}
-	if s.keep {
-		m.start += n
-		m.secret = m.secret[n:]
-	}
-	if open || s.max == 0 && full {
-		m.mask = &mask{chars: s.chars}
-	}
-	return m, found
-}
-
-// run returns how many bytes of p, from its beginning, a key may have after its
-// prefix; full reports that these are as many as are searched.
-func (s *shape) run(p []byte) (n int, full bool) {
-	limit := maxSecret
-	if s.max > 0 {
-		limit = s.max
-	}
-	for n < limit && n < len(p) && s.chars.has(p[n]) {
-		n++
-	}
-	return n, n == limit
-}
-
-// keyEnd returns where a key that begins at position i ends, relative to it, if its
-// run of characters ends at end. ok is false in the middle of a word.
-func (s *shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
-	n := len(s.prefix)
-	for end > n && (b[i+end-1] == '.' || b[i+end-1] == ':') {
-		end-- // the end of a sentence
-	}
-	if short := cutByLength(b, i, end, n+s.min); short < end {
-		return short, true
-	}
-	return end, i == 0 || s.dots || !alnumChars.has(b[i-1]) || hasLength(b, i, end)
-}
-
-// cutByLength shortens a run that has run into what follows it. In protobuf a
-// string has its length in front and the next field's tag, which may be a
-// letter, behind it; a length that is a few bytes shorter than the run is
-// taken for true, if what it leaves is at least as long as a key.
-func cutByLength(b []byte, i, run, least int) int {
-	for n := run; n >= least && n > run-12; n-- {
-		if hasLength(b, i, n) {
-			return n
-		}
-	}
-	return run
-}
-
-// hasLength reports whether n stands in front of i as a protobuf length, with
-// something in front of it that can be the tag of a length-delimited field.
-func hasLength(b []byte, i, n int) bool {
-	switch {
-	case n < 0x80 && i >= 2:
-		return int(b[i-1]) == n && b[i-2]&7 == 2
-	case n >= 0x80 && n < 1<<14 && i >= 3:
-		return int(b[i-2]&0x7f)|int(b[i-1])<<7 == n && b[i-2] >= 0x80 && b[i-3]&7 == 2
-	}
-	return false
-}
-
-// privateKey finds the body of a PEM private key, whose line breaks may be
-// escaped.
-func privateKey(b []byte, i int, final, flush bool) (match, matchState) {
-	const begin, kind, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END"
-	rest := b[i:]
-	if n := min(len(rest), len(begin)); string(rest[:n]) != begin[:n] {
-		return match{}, nothing
-	}
-	// The kind's name has one or two words: RSA, EC, OPENSSH, ENCRYPTED.
-	header := bytes.Index(rest[:min(len(rest), 48)], []byte(kind))
-	if header < 0 {
-		if final || len(rest) >= 48 {
-			return match{}, nothing
-		}
-		return match{}, undecided
-	}
-	from := header + len(kind)
-	body := rest[from:min(len(rest), from+maxSecret)]
-	stop := bytes.Index(body, []byte(end))
-	if stop < 0 {
-		if !final && len(body) < maxSecret {
-			return match{}, undecided
-		}
-		stop = len(body)
-	}
-	if stop == 0 {
-		return match{}, nothing
-	}
-	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: rulePrivateKey}
-	if flush && stop == len(body) {
-		m.mask = &mask{chars: base64Chars}
-	}
-	return m, found
-}
-
-// userinfoAt finds the password in scheme://user:password@host; i is at the colon.
-func userinfoAt(b []byte, i int, final bool) (match, matchState) {
-	rest := b[i:]
-	if n := min(len(rest), 3); string(rest[:n]) != "://"[:n] {
-		return match{}, nothing
-	} else if n < 3 {
-		return pending(final)
-	}
-	n := 3
-	for n < len(rest) && n < 256 && userChars.has(rest[n]) {
-		n++
-	}
-	if n == len(rest) && n < 256 {
-		return pending(final)
-	}
-	if n == 256 || rest[n] != ':' {
-		return match{}, nothing
-	}
-	n++
-	from := n
-	for n < len(rest) && n < 512 && (userChars.has(rest[n]) || rest[n] == ':') {
-		n++
-	}
-	if n == len(rest) && n < 512 {
-		return pending(final)
-	}
-	if n == 512 || rest[n] != '@' || n == from {
-		return match{}, nothing
-	}
-	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: ruleURLPassword}, found
-}
-
-func pending(final bool) (match, matchState) {
-	if final {
-		return match{}, nothing
-	}
-	return match{}, undecided
+	return match.Match{}, match.Undecided
 }

@@ -32,13 +32,13 @@ func TestNextMissesNothing(t *testing.T) {
 	})
 }
 
-func isAlone(c byte) bool { return c == '"' || c == '&' || c == '?' }
+func isAlone(c byte) bool { return strings.IndexByte(`"&?=:>`, c) >= 0 }
 
 // begins says whether p, of which three bytes count, begins as something that
 // is looked for, or as much of it as there is.
 func (f *ruleset) begins(p []byte) bool {
 	p = p[:min(3, len(p))]
-	if isAlone(p[0]) || strings.HasPrefix("://", string(p)) || strings.HasPrefix("---", string(p)) {
+	if strings.IndexByte(`"&?`, p[0]) >= 0 || strings.HasPrefix("://", string(p)) || strings.HasPrefix("---", string(p)) {
 		return true
 	}
 	for k := range f.literals {

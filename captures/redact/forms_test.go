@@ -26,7 +26,8 @@ const (
 type secretForm struct {
 	class string
 
-	// place is "header", with the name before the first colon, "url", or "body".
+	// place is "header", with the name before the first colon, "url", "body" or
+	// "multipart".
 	place string
 
 	forms []string
@@ -61,31 +62,63 @@ var secretForms = []secretForm{
 		"Sec-WebSocket-Protocol: chat, $S",
 	}},
 	{"URLs", "url", []string{
-		"https://h/?session=$S", "https://h/?sas=$S",
+		"https://h/a;jsessionid=$S?x=1", "https://h/a;jsessionid=$S/b", "https://h/a;token=$S", "https://h/?session=$S", "https://h/?sas=$S",
 		"https://h/?SAMLResponse=$S", "https://h/?SAMLRequest=$S", "https://h/?login_token=$S", "https://h/?refresh=$S", "https://h/?jwt=$S",
 		"https://h/?PHPSESSID=$S", "https://h/?otp=$C", "https://h/?pin_code=$C", "https://h/?reset_token=$S", "https://h/?invite_token=$S",
 		"https://h/?magic=$S", "https://h/?hmac=$S", "https://h/?st=2020&sig=$S", "https://h/?subscription-key=$S", "https://h/?appkey=$S",
 		"https://h/?client_assertion=$S", "https://h/?verification_code=$C", "https://h/?u=1#id_token=$S", "https://h/#/cb?access_token=$S",
 		"https://h/?next=https://i/?access_token=$S", "https://h/?next=https%3A%2F%2Fi%2F%3Fsession%3D$S",
-		"https://h/?user=a&pass=$W", "https://h/?auth=$S",
+		"https://h/?next=https%253A%252F%252Fi%252F%253Faccess_token%253D$S", "https://h/?user=a&pass=$W", "https://h/?auth=$S",
 		"https://h/?access%5Ftoken=$S", "https://h/?user%5Bpassword%5D=$W", "https://h/?user[password]=$W", "https://h/?oauth_token=$S",
 		"https://h/?oauth_signature=$S", "https://h/?X-Goog-Signature=$S", "https://h/?GoogleAccessId=a&Signature=$S", "https://h/?accessKey=$S",
 		"https://h/?apiToken=$S", "https://h/?csrf_token=$S", "https://h/?ticket=$S", "https://h/?device_code=$S", "https://h/?sessionKey=$S",
 		"wss://h/ws?token=$S", "https://h/?secret_key=$S", "https://h/?authuser=1&sid=$S", "https://h/?x=1;access_token=$S",
 	}},
 	{"JSON", "body", []string{
-		`{"pwd":"$W"}`, `{"pass":"$W"}`, `{"credentials":{"type":"x","secret":"$W"}}`, `{"sessionId":"$S"}`, `{"session_id":"$S"}`,
+		`{"pwd":"$W"}`, `{"pass":"$W"}`, `{"passwords":["$W"]}`, `{"passwords":["a","$W"]}`, `{"tokens":["$S"]}`, `{"password":{"value":"$W"}}`,
+		`{"credentials":{"type":"x","secret":"$W"}}`, `{"secret":{"current":"$W","previous":null}}`, `{"name":"password","value":"$W"}`,
+		`{"name": "API_KEY", "value": "$S"}`, `{"key":"access_token","value":"$S"}`, `{"sessionId":"$S"}`, `{"session_id":"$S"}`,
 		`{"session":"$S"}`, `{"otp":"$C"}`, `{"totp":"$C"}`, `{"passcode":"$C"}`, `{"mfaCode":"$C"}`, `{"verificationCode":"$C"}`,
-		`{"password":"a\/$W"}`, `{"password":"a\"$W"}`, `{"password":"\u0061$W"}`,
+		`{"pass\u0077ord":"$W"}`, `{"access\u005ftoken":"$S"}`, `{"password":"a\/$W"}`, `{"password":"a\"$W"}`, `{"password":"\u0061$W"}`,
 		`{"password"  :  "$W"}`, "{\"password\":\n\t\"$W\"}", `{"user":{"auth":{"password":"$W"}}}`, `{"x":"{\"password\":\"$W\"}"}`,
-		`{"sid":"$S"}`, `{"jwt":"$S"}`, `{"ticket":"$S"}`, `{"client_assertion":"$S"}`,
+		`{"x":"{\"y\":\"{\\\"password\\\":\\\"$W\\\"}\"}"}`, `{"sid":"$S"}`, `{"jwt":"$S"}`, `{"ticket":"$S"}`, `{"client_assertion":"$S"}`,
 		`{"appKey":"$S"}`, `{"authKey":"$S"}`, `{"signingKey":"$S"}`, `{"subscriptionKey":"$S"}`, `{"masterKey":"$S"}`, `{"accountKey":"$S"}`,
 		`{"csrfToken":"$S"}`, `{"userToken":"$S"}`, `{"resetToken":"$S"}`, `{"deviceToken":"$S"}`, `{"oauthToken":"$S"}`, `{"botToken":"$S"}`,
-		`{"AccessKeyId":"$S"}`, `{"codeVerifier":"$S"}`, `{"device_code":"$S"}`,
-		`{"mnemonic":"$W"}`, `{"headers":{"X-Api-Key":"$S"}}`,
-		`{"headers":[["authorization","Bearer $S"]]}`, `{"url":"https:\/\/h\/?access_token=$S"}`,
-		`{"SAMLResponse":"$S"}`, `{"db_password":"$W"}`,
-		`{"passphrase":"$W"}`, `{"sessionKey":"$S"}`, `{"userPassword":"$W"}`, `{"secretString":"$W"}`,
+		`{"AccessKeyId":"$S"}`, `{"connectionString":"Server=h;AccountKey=$S"}`, `{"codeVerifier":"$S"}`, `{"device_code":"$S"}`,
+		`{"recoveryCodes":["$S","$S"]}`, `{"mnemonic":"$W"}`, `{"Access Token":"$S"}`, `{"headers":{"X-Api-Key":"$S"}}`,
+		`{"headers":[["authorization","Bearer $S"]]}`, `{"cookies":[{"name":"sid","value":"$S"}]}`, `{"url":"https:\/\/h\/?access_token=$S"}`,
+		`{"url":"https://h/?a=1\u0026access_token=$S"}`, `{'password': '$W'}`, `{password: "$W"}`, `{"SAMLResponse":"$S"}`, `{"db_password":"$W"}`,
+		`{"passphrase":"$W"}`, `{"sessionKey":"$S"}`, `{"userPassword":"$W"}`, `{"secretString":"$W"}`, `{"value":"$S","name":"api_key"}`,
+	}},
+	{"multipart", "multipart", []string{
+		"name=\"password\"\r\n\r\n$W", "name=\"api_key\"\r\n\r\n$S", "name=password\r\n\r\n$W",
+		"name=\"token\"\r\nContent-Type: text/plain\r\n\r\n$S", "name=\"user[password]\"\r\n\r\n$W",
+	}},
+	{"XML", "body", []string{
+		"<password>$W</password>", "<a><Password>$W</Password></a>", "<ns:password>$W</ns:password>", `<wsse:Password Type="x#PasswordText">$W</wsse:Password>`,
+		"<accessToken>$S</accessToken>", `<user password="$W"/>`, `<add key="apiKey" value="$S"/>`, "<SessionToken>$S</SessionToken>",
+		`<password><![CDATA[$W]]></password>`, `<a apiKey='$S'>`, "<SecretAccessKey>\n$S\n</SecretAccessKey>", `<input type="hidden" name="csrf_token" value="$S">`,
+		`<string name="password">$W</string>`, `<key>password</key><string>$W</string>`,
+	}},
+	{"YAML", "body", []string{
+		"user: a\npassword: $W\n", "api_key: \"$S\"\n", "  client-secret: '$W'\n", "- token: $S\n", "env:\n- name: DB_PASSWORD\n  value: $W\n",
+		"password: |\n  $W\n", "password: >-\n  $W\n", "{user: a, password: $W}", "passwords:\n  - $W\n", "secretKey:   $S\n",
+	}},
+	{"GraphQL", "body", []string{
+		`mutation { login(user: "a", password: "$W") { id } }`, `{"query":"mutation { login(password: \"$W\") { id } }"}`,
+		`{"variables":{"input":{"password":"$W"}}}`, `mutation { a(input: {apiKey: "$S"}) { id } }`, `mutation { a(token: "$S") }`,
+	}},
+	{"lines", "body", []string{
+		"DB_PASSWORD=$W\n", "export API_KEY=$S\n", "AWS_SECRET_ACCESS_KEY=\"$S\"\n", "SECRET_KEY='$W'\n", "a=1\nTOKEN=$S", "MYSQL_PWD=$W", "PASS=$W\n",
+		"password = $W\n", "api_key := \"$S\"", "set PASSWORD=$W\r\n", "--password=$W", "--token $S", "-p password=$W",
+		"Server=h;Database=d;Password=$W;", "DefaultEndpointsProtocol=https;AccountKey=$S;", "//registry/:_authToken=$S", "machine h login u password $W",
+		"const apiKey = \"$S\";", "ENV SECRET_TOKEN $S", "spring.datasource.password=$W",
+	}},
+	{"header and cookie dumps", "body", []string{
+		"GET / HTTP/1.1\r\nAuthorization: Bearer $S\r\n", "Authorization: Basic $S\r\n", "authorization: token $S\n", "X-Api-Key: $S\r\n",
+		"Cookie: sid=$S\r\n", "Cookie: a=1; session=$S", "Set-Cookie: id=$S; Path=/\r\n", "curl -H 'X-Api-Key: $S' https://h", "curl -H \"Cookie: s=$S\"",
+		"curl -u user:$W https://h", "> authorization: Bearer $S", "Proxy-Authorization: Basic $S", "Ocp-Apim-Subscription-Key: $S",
+		"document.cookie=\"sid=$S; path=/\"", "X-Session-Id: $S\n", "-b 'sid=$S'", `{"Cookie":"a=$S; b=c"}`,
 	}},
 	{"vendor prefixes", "body", []string{
 		"glpat-$P(20)", "glptt-$H(40)", "dapi$H(32)", "doo_v1_$H(64)", "dor_v1_$H(64)", "PMAK-$H(24)-$H(34)", "pscale_tkn_$P(43)", "rubygems_$H(48)",
@@ -94,13 +127,14 @@ var secretForms = []secretForm{
 		"dp.pt.$P(43)", "ops_eyJ$P(260)", "duffel_live_$P(43)", "tfp_$P(60)", "rdme_$L(70)", "fo1_$P(43)", "sk-ant-api03-$P(93)AA", "sk-or-v1-$H(64)",
 		"tvly-$P(32)", "nfp_$P(36)", "figd_$P(40)", "ATATT3xFfGF0$P(180)", "ghu_$P(36)", "AKIA$U(16)", "A3TX$U(16)", "ya29.$P(60)", "1//0$P(60)",
 		"dckr_pat_$P(27)", "dckr_oat_$P(32)", "secret_$P(43)", "ntn_$P(46)", "lin_oauth_$H(64)", "phc_$P(43)", "phx_$P(43)", "sbp_$H(40)",
-		"sb_secret_$P(31)", "vercel_blob_rw_$P(40)", "pat-na1-$H(36)", "EAAC$P(110)", "NRAK-$U(27)", "xoxe.xoxp-1-$P(163)",
-		"https://hooks.slack.com/services/T$U(8)/B$U(8)/$P(24)", "https://discord.com/api/webhooks/12345678901234567/$P(68)", "gsk_$P(52)", "r8_$P(37)", "jina_$P(60)", "voyage-$P(44)", "pcsk_$P(60)", "fw_$P(24)", "csk-$P(48)", "wandb_v1_$P(77)", "cio_$P(40)",
-		"apify_api_$P(36)", "CFPAT-$P(43)", "key-$H(32)", "rnd_$P(32)", "FlyV1 fm2_$P(120)", "tskey-auth-$P(11)-$P(32)", "oy2$P(43)",
+		"sb_secret_$P(31)", "vercel_blob_rw_$P(40)", "pat-na1-$H(36)", "patx$P(13).$H(64)", "EAAC$P(110)", "NRAK-$U(27)", "xoxe.xoxp-1-$P(163)",
+		"https://hooks.slack.com/services/T$U(8)/B$U(8)/$P(24)", "https://discord.com/api/webhooks/12345678901234567/$P(68)", "AC$H(32):$H(32)",
+		"gsk_$P(52)", "r8_$P(37)", "jina_$P(60)", "voyage-$P(44)", "pcsk_$P(60)", "fw_$P(24)", "csk-$P(48)", "wandb_v1_$P(77)", "cio_$P(40)",
+		"apify_api_$P(36)", "CFPAT-$P(43)", "key-$H(32)", "rnd_$P(32)", "fly_$P(43)", "FlyV1 fm2_$P(120)", "tskey-auth-$P(11)-$P(32)", "oy2$P(43)",
 		"whsec_$P(32)", "rk_live_$P(24)", "sk_prod_$P(24)", "pk.eyJ1$P(60).$P(22)", "sk.eyJ1$P(60).$P(22)", "bkua_$H(40)", "CCIPAT_$P(22)_$H(40)",
 		"atlasv1.$P(60)", "x.atlasv1.$P(65)", "v1.0-$H(24)-$H(146)", "shippo_live_$H(40)", "sk_$H(48)", "pypi-AgEIcHlwaS5vcmc$P(100)", "AIza$P(35)",
 		"GOCSPX-$P(28)", "BBDC-$P(44)", "ATBB$P(32)", "ATCTT3xFfGN0$P(180)", "SCW$U(17)", "sha256~$P(43)", "aio_$P(28)", "nvapi-$P(64)",
-		"npm_$P(36)", "cfut_$P(48)", "hf_$P(34)", "api_org_$P(34)", "rpa_$U(40)",
+		"npm_$P(36)", "cfut_$P(48)", "hf_$P(34)", "api_org_$P(34)", "rpa_$U(40)", "tok_live_$P(30)",
 	}},
 }
 
@@ -117,7 +151,7 @@ func spell(f string) (text string, secrets []string) {
 	keep("$C", formCode)
 	keep("$B", base64.RawStdEncoding.EncodeToString([]byte("\x01"+formValue)))
 	keep("$J", base64.RawStdEncoding.EncodeToString([]byte(`{"password":"`+formWord+`"}`)))
-	for alphabet, chars := range map[string]string{"$P": digits + letters, "$H": "0123456789abcdef", "$U": digits + "ABCDEFGHJKLMNPQRSTUVWXYZ", "$L": digits + "abcdefghijklmnopqrstuvwxyz"} {
+	for alphabet, chars := range map[string]string{"$P": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "$H": "0123456789abcdef", "$U": "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ", "$L": "0123456789abcdefghijklmnopqrstuvwxyz"} {
 		for {
 			i := strings.Index(f, alphabet+"(")
 			if i < 0 {
@@ -148,6 +182,9 @@ func redactForm(place, text string) string {
 		return r.Headers(captures.Headers{{Name: name, Value: value}})[0].Value
 	case "url":
 		return r.redactURL(text)
+	case "multipart":
+		h := captures.Headers{{Name: "content-type", Value: "multipart/form-data; boundary=b"}}
+		return string(join(redactBody(r, h, []byte("--b\r\nContent-Disposition: form-data; "+text+"\r\n--b--\r\n"))))
 	}
 	return string(join(redactBody(r, nil, []byte(text))))
 }

@@ -7,47 +7,9 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
 )
-
-// secretHeader reports whether the field's whole value is a secret. Name is
-// in lower case.
-func (r *Redactor) secretHeader(name string) bool {
-	if r.headers[name] {
-		return true
-	}
-	name = strings.TrimSuffix(name, "-bin") // metadata of gRPC
-	switch name {
-	case "token", "api-key", "apikey", "x-auth", "authentication", "x-authentication", "x-authorization", "jwt", "dpop", "signature",
-		"x-amzn-oidc-data", "x-ms-client-principal", "x-wsse", "set-cookie2", "authentication-info", "proxy-authentication-info", "session", "key":
-		return true
-	}
-	start, word := "", name
-	if i := strings.LastIndexByte(name, '-'); i >= 0 {
-		start, word = name[:i], name[i+1:]
-	}
-	switch word {
-	case "token", "secret", "password", "passwd", "passcode", "pwd", "credential", "credentials", "jwt", "authorization", "assertion", "sid",
-		"session", "sessionid", "sessiontoken", "accesskey", "apikey", "apitoken", "accesstoken", "hmac", "otp", "ticket", "cookie", "signature",
-		"bearer", "sas", "authkey", "appkey":
-		return true
-	case "256", "sha256":
-		return strings.HasSuffix(start, "-signature")
-	case "key":
-		return isKeyHeader(start)
-	}
-	return r.kindOf([]byte(name)) == secretName || r.kindOf([]byte(strings.TrimPrefix(name, "x-"))) == secretName
-}
-
-// isKeyHeader reports whether a field whose name ends in "-key", after start, has a key
-// of a user rather than of a cache or a database.
-func isKeyHeader(start string) bool {
-	for _, word := range []string{"idempotency", "idempotent", "cache", "surrogate", "partition", "routing", "sort", "request", "trace", "websocket", "object", "shard", "row", "public", "client", "group", "lock", "dedup", "deduplication"} {
-		if strings.HasSuffix(start, word) {
-			return false
-		}
-	}
-	return true
-}
 
 // Headers returns h with the secrets in it replaced, and learns them. The
 // scheme of an authorization and the names and attributes of cookies stay.
@@ -78,16 +40,6 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 	return out
 }
 
-// carriesSecret reports whether what a field has is a secret, whatever it looks like. Name
-// is in lower case.
-func (r *Redactor) carriesSecret(name string) bool {
-	switch name {
-	case "authorization", "proxy-authorization", "cookie", "set-cookie":
-		return true
-	}
-	return r.secretHeader(name)
-}
-
 // field returns a field's value with the secrets in it replaced. Name is in lower case.
 func (r *Redactor) field(name, value string, report reporter) string {
 	if report == nil {
@@ -114,7 +66,7 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 	case "sec-websocket-protocol":
 		return r.protocols(value, report)
 	}
-	if r.secretHeader(name) {
+	if r.names.Header(name) {
 		return r.secret(value, 0, report)
 	}
 	if strings.HasSuffix(name, "-bin") {
@@ -129,7 +81,7 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 	if v == "" {
 		return v
 	}
-	report.value(Hit{Rule: ruleHeader, Off: at}, v)
+	report.value(Hit{Rule: match.Header, Off: at}, v)
 	r.Learn(v)
 	return r.placeholder(v, bracketed)
 }
@@ -177,7 +129,7 @@ func (r *Redactor) protocols(v string, report reporter) string {
 			items[i] = r.text(item, at, bracketed, report)
 		} else {
 			from += len(trimmed) - len(token)
-			report.value(Hit{Rule: ruleHeader, Off: at + from}, token)
+			report.value(Hit{Rule: match.Header, Off: at + from}, token)
 			r.Learn(token)
 			items[i] = item[:from] + r.placeholder(token, plain) + item[from+len(token):]
 		}
@@ -202,12 +154,12 @@ func protocolToken(s string, named bool) string {
 	}
 	if isTokenMarker(s) {
 		for i := range len(s) {
-			if (s[i] == '.' || s[i] == '-') && looksRandom([]byte(s[i+1:])) && !strings.ContainsAny(s[i+1:], ".") && !isPlaceholder(s[i+1:]) {
+			if (s[i] == '.' || s[i] == '-') && charset.LooksRandom([]byte(s[i+1:])) && !strings.ContainsAny(s[i+1:], ".") && !isPlaceholder(s[i+1:]) {
 				return s[i+1:]
 			}
 		}
 	}
-	if len(s) >= 20 && looksRandom([]byte(s)) && strings.ToLower(s) != s && !strings.Contains(s, "redacted-") {
+	if len(s) >= 20 && charset.LooksRandom([]byte(s)) && strings.ToLower(s) != s && !strings.Contains(s, "redacted-") {
 		return s
 	}
 	return ""

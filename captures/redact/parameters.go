@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"strings"
 
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
 	"unwire/decode/envelope"
 )
 
@@ -98,8 +101,8 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		// The search of the text around it sees a parameter with these separators.
 		seen := inText && (separator == '?' || separator == '&')
 
-		if n, ok := r.isSecretParameter(name, value); ok && !seen && (!inText || looksRandom([]byte(value))) {
-			report.value(Hit{Rule: ruleParameter, Name: n, Off: from}, value)
+		if n, ok := r.isSecretParameter(name, value); ok && !seen && (!inText || charset.LooksRandom([]byte(value))) {
+			report.value(Hit{Rule: match.Parameter, Name: n, Off: from}, value)
 			out.WriteString(r.value(value))
 			continue
 		}
@@ -123,8 +126,8 @@ func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	if err != nil || n == "" {
 		return name, false
 	}
-	kind := r.kindOf([]byte(n))
-	return n, kind != otherName && (kind != perhapsParameter || looksRandom([]byte(value)))
+	kind := r.names.Kind([]byte(n))
+	return n, kind != names.Other && (kind != names.PerhapsParameter || charset.LooksRandom([]byte(value)))
 }
 
 // parameterValue replaces the secrets in v, the value of a parameter at offset
@@ -283,24 +286,14 @@ func unescape(v string) (meant string, offsets []int) {
 		switch {
 		case v[i] == '+':
 			b = append(b, ' ')
-		case v[i] == '%' && i+2 < len(v) && isHexDigits(strings.ToLower(v[i+1:i+3])):
-			b = append(b, unhex(v[i+1])<<4|unhex(v[i+2]))
+		case v[i] == '%' && i+2 < len(v) && charset.IsHex(strings.ToLower(v[i+1:i+3])):
+			b = append(b, charset.Unhex(v[i+1])<<4|charset.Unhex(v[i+2]))
 			i += 2
 		default:
 			b = append(b, v[i])
 		}
 	}
 	return string(b), append(offsets, len(v))
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c >= 'a':
-		return c - 'a' + 10
-	case c >= 'A':
-		return c - 'A' + 10
-	}
-	return c - '0'
 }
 
 // decodeBase64 decodes s in the alphabet and with the padding that it has. The

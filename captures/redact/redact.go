@@ -29,6 +29,10 @@ import (
 	"sync/atomic"
 
 	"unwire/captures/profile"
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+	"unwire/captures/redact/internal/syntax"
 )
 
 // KeySize is the size of the key of placeholders, in bytes.
@@ -36,11 +40,10 @@ const KeySize = 32
 
 // Bounds of what is learned.
 const (
-	minLearned  = 12      // bytes: shorter values occur by chance
-	maxLearned  = 8 << 10 // bytes
-	maxSecrets  = 512     // the ones not met for longest are forgotten
-	forgotten   = 64      // secrets at once
-	shortSecret = 16      // bytes below which a placeholder's key is not stored
+	minLearned = 12      // bytes: shorter values occur by chance
+	maxLearned = 8 << 10 // bytes
+	maxSecrets = 512     // the ones not met for longest are forgotten
+	forgotten  = 64      // secrets at once
 )
 
 // Options adds to the default rules. The zero value adds nothing.
@@ -80,9 +83,9 @@ type Options struct {
 //
 // Source: RESEARCH.md#redaction
 type Redactor struct {
-	headers, names map[string]bool // normalised
-	keys           []profile.Key   // of the profile
-	key, shortKey  []byte
+	names         *names.Names
+	syntax        *syntax.Finder
+	key, shortKey []byte
 
 	// OmitUnsearched leaves out what the search for secrets cannot look into, for
 	// what leaves the machine; a recorder keeps it.
@@ -99,19 +102,16 @@ type Redactor struct {
 
 // New returns a Redactor with the default rules and those of o.
 func New(o Options) *Redactor {
-	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
+	r := &Redactor{key: newKey(), shortKey: newKey()}
+	var keys []profile.Key
 	if o.Profile != nil {
 		o.Headers = slices.Concat(o.Profile.Secrets.Headers, o.Headers)
 		o.Names = slices.Concat(o.Profile.Secrets.Names, o.Names)
-		r.keys = o.Profile.Secrets.Keys
+		keys = o.Profile.Secrets.Keys
 	}
-	for _, h := range o.Headers {
-		r.headers[strings.ToLower(h)] = true
-	}
-	for _, n := range o.Names {
-		r.names[normalName(n)] = true
-	}
-	r.base = newRuleset(r.keys)
+	r.names = names.New(o.Headers, o.Names)
+	r.syntax = syntax.New(r.names)
+	r.base = newRuleset(keys)
 	r.rules.Store(r.base)
 	for _, s := range o.Secrets {
 		r.Learn(s)
@@ -129,7 +129,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
+	c := &Redactor{names: r.names, syntax: r.syntax, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
@@ -149,9 +149,9 @@ func (r *Redactor) Omitting() *Redactor {
 func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 
 // learnMatch remembers the secret of a match.
-func (r *Redactor) learnMatch(m match) {
-	if !m.learn {
-		if !r.learnFound.Load() || m.rule == ruleSeen || m.mask != nil {
+func (r *Redactor) learnMatch(m match.Match) {
+	if !m.Learn {
+		if !r.learnFound.Load() || m.Rule == match.Seen || m.Mask != nil {
 			return
 		}
 		r.mu.Lock()
@@ -161,7 +161,7 @@ func (r *Redactor) learnMatch(m match) {
 			return
 		}
 	}
-	r.Learn(m.secret)
+	r.Learn(m.Secret)
 }
 
 // Learn has secret looked for everywhere from now on, also in base64, hex and
@@ -203,7 +203,7 @@ func sameLength(tag string, n int) string {
 // tag returns the eight digits of a secret's placeholder.
 func (r *Redactor) tag(secret string) string {
 	key := r.key
-	if len(secret) < shortSecret {
+	if len(secret) < match.ShortSecret {
 		key = r.shortKey
 	}
 	mac := hmac.New(sha256.New, key)
@@ -223,14 +223,12 @@ func isPlaceholder(s string) bool {
 		// Cut to the length of a short secret.
 		return s != "" && strings.HasPrefix("redacted-", s)
 	}
-	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && isHexDigits(tag)
+	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && charset.IsHex(tag)
 }
 
 func isTag(s string) bool {
-	return len(s) == 8 && isHexDigits(s)
+	return len(s) == 8 && charset.IsHex(s)
 }
-
-func isHexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // placeholder returns what stands for secret.
 func (r *Redactor) placeholder(secret string, f form) string {
@@ -238,23 +236,6 @@ func (r *Redactor) placeholder(secret string, f form) string {
 		return secret
 	}
 	return f(r.tag(secret), len(secret))
-}
-
-// normalName folds the ways a name is spelt: accessToken, access_token,
-// Access-Token.
-func normalName(s string) string { return string(appendNormal(nil, s)) }
-
-func appendNormal[T string | []byte](dst []byte, s T) []byte {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '_' || c == '-' || c == '.' || c == ' ':
-		case c >= 'A' && c <= 'Z':
-			dst = append(dst, c+'a'-'A')
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
 }
 
 // fill returns n bytes in place of a secret, or of the rest of one.

@@ -1,5 +1,10 @@
 package redact
 
+import (
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/syntax"
+)
+
 // A scanner finds secrets in bytes that come in pieces. Whatever the pieces,
 // it finds the same; only flush gives up some of that for time. It looks for the
 // members of JSON itself: a body has no bound, and may be cut off or be no JSON.
@@ -8,17 +13,17 @@ type scanner struct {
 	hit func(start, end int64, secret string) // "": the rest of the one before
 
 	// see, if set, is called with each match before hit; its positions are from base.
-	see func(m match, base int64)
+	see func(m match.Match, base int64)
 
 	form  bool   // a parameter may begin at the first byte
 	buf   []byte // a little that was decided, for context, then the rest
 	pos   int    // first undecided byte of buf
 	base  int64  // position of buf[0] in all bytes
-	cover *mask
+	cover *match.Mask
 }
 
 // scanContext is how far rules look back.
-const scanContext = 4
+const scanContext = syntax.Context
 
 func newScanner(r *Redactor, form bool) *scanner { return &scanner{r: r, form: form} }
 
@@ -59,15 +64,19 @@ func (s *scanner) run(final, flush bool) {
 			s.uncover()
 			continue
 		}
-		var m match
-		var v matchState
+		var m match.Match
+		var v match.State
 		if s.form && s.decided() == 0 {
-			m, v = s.r.bodyParameter(s.buf, 0, final, flush)
+			m, v = s.r.syntax.Parameter(s.buf, 0, final, flush)
 		}
-		if v == nothing {
+		if v == match.Nothing {
 			s.pos = f.next(s.buf, s.pos)
-			for s.pos < len(s.buf) && s.r.isOtherQuote(f, s.buf[s.pos:]) {
-				s.pos = f.next(s.buf, s.pos+1)
+			for s.pos < len(s.buf) {
+				n := s.passQuote(f)
+				if n == 0 {
+					break
+				}
+				s.pos = f.next(s.buf, s.pos+n)
 			}
 			if s.pos == len(s.buf) {
 				return
@@ -75,18 +84,18 @@ func (s *scanner) run(final, flush bool) {
 			m, v = s.r.at(f, s.buf, s.pos, final, flush)
 		}
 		switch v {
-		case undecided:
+		case match.Undecided:
 			return
-		case nothing:
+		case match.Nothing:
 			s.pos++
-		case found:
+		case match.Found:
 			s.r.learnMatch(m)
 			f = s.r.rules.Load()
 			if s.see != nil {
 				s.see(m, s.base)
 			}
-			s.hit(s.base+int64(m.start), s.base+int64(m.end), m.secret)
-			s.pos, s.cover = m.end, m.mask
+			s.hit(s.base+int64(m.Start), s.base+int64(m.End), m.Secret)
+			s.pos, s.cover = m.End, m.Mask
 		}
 	}
 }
@@ -94,7 +103,7 @@ func (s *scanner) run(final, flush bool) {
 // uncover passes the bytes that the mask covers.
 func (s *scanner) uncover() {
 	from := s.pos
-	for s.pos < len(s.buf) && s.cover.covers(s.buf[s.pos]) {
+	for s.pos < len(s.buf) && s.cover.Covers(s.buf[s.pos]) {
 		s.pos++
 	}
 	if s.pos > from {
@@ -107,28 +116,19 @@ func (s *scanner) uncover() {
 
 // at looks at position i of b. Final says that no bytes follow; flush, that
 // none can be waited for: what has been seen of a secret is taken for it.
-func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match, v matchState) {
-	consider := func(m2 match, v2 matchState) {
-		if v2 == undecided || v2 == found && v != undecided && m2.end > m.end {
+func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.Match, v match.State) {
+	consider := func(m2 match.Match, v2 match.State) {
+		if v2 == match.Undecided || v2 == match.Found && v != match.Undecided && m2.End > m.End {
 			m, v = m2, v2
 		}
 	}
-	switch b[i] {
-	case '"':
-		consider(r.member(b, i, final, flush))
-	case '&', '?':
-		consider(r.bodyParameter(b, i+1, final, flush))
-	case ':':
-		consider(userinfoAt(b, i, final))
-	case '-':
-		consider(privateKey(b, i, final, flush))
-	}
+	r.syntax.At(b, i, final, flush, consider)
 	rest := b[i:]
 	if len(rest) < 3 {
 		if final {
 			return m, v
 		}
-		return m, undecided // or the filter had not let it through
+		return m, match.Undecided // or the filter had not let it through
 	}
 	if !f.admits(rest[0], rest[1], rest[2]) {
 		return m, v
@@ -146,7 +146,23 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match, 
 		return m, v
 	}
 	for s := range f.shapes[k] {
-		consider(f.shapes[k][s].at(b, i, final, flush))
+		consider(f.shapes[k][s].At(b, i, final, flush))
 	}
 	return m, v
+}
+
+// passQuote returns how many of the bytes from a quote on are passed, 0 if something may begin
+// at the next byte.
+func (s *scanner) passQuote(f *ruleset) int {
+	b, i := s.buf, s.pos
+	if b[i] != '"' || len(b)-i < 3 || f.admits(b[i], b[i+1], b[i+2]) {
+		return 0
+	}
+	n := s.r.syntax.Quoted(b, i)
+	for at := i + 1; at+2 < i+n; at++ {
+		if f.pairs[pairOf(b[at], b[at+1])] != 0 && f.admits(b[at], b[at+1], b[at+2]) {
+			return at - i
+		}
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package redact
+package keyshape
 
 import (
 	_ "embed"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"unwire/captures/redact/internal/charset"
 )
 
 // publishedRules are the expressions of a scanner of repositories, with its notice.
@@ -25,10 +27,10 @@ const (
 	maxPrefixes = 64
 )
 
-// publishedShapes returns the published rules that begin with a fixed text. The others
+// published returns the published rules that begin with a fixed text. The others
 // look for the names of vendors near a value, which the names of secrets cover.
-var publishedShapes = sync.OnceValue(func() []shape {
-	var shapes []shape
+var published = sync.OnceValue(func() []Shape {
+	var shapes []Shape
 	seen := make(map[string]bool)
 	for line := range strings.Lines(publishedRules) {
 		_, expression, ok := strings.Cut(strings.TrimSpace(line), "\t")
@@ -40,8 +42,8 @@ var publishedShapes = sync.OnceValue(func() []shape {
 			continue // a test says so
 		}
 		for _, s := range shapesOf(re, expression) {
-			if !seen[s.prefix] {
-				seen[s.prefix] = true
+			if !seen[s.Prefix] {
+				seen[s.Prefix] = true
 				shapes = append(shapes, s)
 			}
 		}
@@ -51,7 +53,7 @@ var publishedShapes = sync.OnceValue(func() []shape {
 
 // shapesOf returns the shapes that cover what re matches, none if it does not begin with a
 // fixed text. A shape has every byte that may follow, and so may match more than re.
-func shapesOf(re *syntax.Regexp, source string) []shape {
+func shapesOf(re *syntax.Regexp, source string) []Shape {
 	w := &shapeWalk{source: source, prefixes: []string{""}, open: true}
 	if group := firstGroup(re); group != nil {
 		re = group
@@ -60,12 +62,12 @@ func shapesOf(re *syntax.Regexp, source string) []shape {
 	if w.failed || w.least < leastRun {
 		return nil
 	}
-	var shapes []shape
+	var shapes []Shape
 	for _, p := range w.prefixes {
 		if len(p) < leastPrefix || len(p)+w.least < 16 {
 			continue
 		}
-		shapes = append(shapes, shape{prefix: p, chars: &w.chars, min: w.least, digit: w.chars['0'] && len(p) < 8})
+		shapes = append(shapes, Shape{Prefix: p, chars: &w.chars, min: w.least, digit: w.chars['0'] && len(p) < 8})
 	}
 	return shapes
 }
@@ -96,7 +98,7 @@ type shapeWalk struct {
 	source   string
 	prefixes []string
 	open     bool // the prefixes may go on
-	chars    charset
+	chars    charset.Set
 	least    int
 	failed   bool
 }
@@ -185,7 +187,7 @@ func (w *shapeWalk) addRange(from, to rune) {
 func (w *shapeWalk) alternatives(subs []*syntax.Regexp) {
 	var prefixes []string
 	least, failed := -1, false
-	var chars charset
+	var chars charset.Set
 	open := w.open
 	for _, sub := range subs {
 		one := &shapeWalk{source: w.source, prefixes: append([]string(nil), w.prefixes...), open: w.open}

@@ -1,4 +1,7 @@
-package redact
+// Package spelling writes a secret in the ways in which it may stand in traffic: percent-encoded,
+// escaped, in hex, base64 and base32, in UTF-16. Package redact looks for all of them once it
+// has met the secret.
+package spelling
 
 import (
 	"encoding/base32"
@@ -9,9 +12,9 @@ import (
 	"unicode/utf16"
 )
 
-// spellings returns secret as it stands in text, in URLs, in JSON and XML, in base64, base32
+// Of returns secret as it stands in text, in URLs, in JSON and XML, in base64, base32
 // and hex, and in UTF-16.
-func spellings(secret string) []string {
+func Of(secret string) []string {
 	query, path := url.QueryEscape(secret), url.PathEscape(secret)
 	l := []string{secret, query, path, lowerEscapes(query), lowerEscapes(path), url.QueryEscape(query), url.QueryEscape(path)}
 	l = append(l, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))))
