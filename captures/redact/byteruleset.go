@@ -31,11 +31,15 @@ type ruleset struct {
 	base *ruleset
 
 	// A byte at which nothing of the above can begin is passed in less than a
-	// nanosecond, by a look at every second pair of bytes, and where that may be the
-	// beginning of something, at a hash of three bytes.
+	// nanosecond, by a look at every second pair of bytes, which says where something may
+	// begin that they belong to, and there at a hash of three bytes.
 	pairs  [1 << 16]uint8
 	filter [1 << 12]uint64
-	one    [256]bool
+
+	// tails has hashes of the fourth to seventh bytes of literals: the filter alone lets
+	// through too many once hundreds of secrets are known.
+	tails [1 << 11]uint64
+	one   [256]bool
 
 	// At the bytes of sign something may begin, whatever follows.
 	sign [256]bool
@@ -55,7 +59,10 @@ func newRuleset(keys []profile.Key) *ruleset {
 	for i := range len(syntax.Signs) {
 		f.sign[syntax.Signs[i]], f.one[syntax.Signs[i]] = true, true
 	}
-	syntax.Pairs(func(a, b byte) { f.pairs[pairOf(a, b)] = 1 })
+	syntax.Pairs(
+		func(sign, other byte) { f.pairs[pairOf(other, sign)] |= beginsAfter },
+		func(sign, other byte) { f.pairs[pairOf(sign, other)] |= beginsHere },
+	)
 	base := *f
 	f.base = &base
 	return f
@@ -76,6 +83,8 @@ func (f *ruleset) with(secrets ...string) *ruleset {
 			if len(spelt) >= minLearned && !seen[spelt] {
 				seen[spelt] = true
 				k := c.admit(spelt)
+				h := hash4(spelt[3:7])
+				c.tails[h>>6] |= 1 << (h & 63)
 				c.literals[k] = append(slices.Clip(c.literals[k]), literal{spelt, secret})
 			}
 		}
@@ -102,9 +111,30 @@ func (f *ruleset) admit(s string) [3]byte {
 	two := uint16(s[0])<<8 | uint16(s[1])
 	f.two[two>>6] |= 1 << (two & 63)
 	f.one[s[0]] = true
-	f.pairs[pairOf(s[0], s[1])] = 1
-	f.pairs[pairOf(s[1], s[2])] = 1
+	f.pairs[pairOf(s[0], s[1])] |= beginsHere
+	f.pairs[pairOf(s[1], s[2])] |= beginsBefore
 	return [3]byte{s[0], s[1], s[2]}
+}
+
+// Where something may begin that two bytes belong to: at the first of them, at the byte before
+// it, or at the second, which is a sign.
+const (
+	beginsHere uint8 = 1 << iota
+	beginsBefore
+	beginsAfter
+)
+
+// mayHold reports whether a literal may begin as rest does, which admits has let through.
+func (f *ruleset) mayHold(rest []byte) bool {
+	if len(rest) < 7 {
+		return true
+	}
+	h := hash4(rest[3:7])
+	return f.tails[h>>6]&(1<<(h&63)) != 0
+}
+
+func hash4[T string | []byte](b T) uint32 {
+	return (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) * 0x9e3779b1 >> 15
 }
 
 // pairOf is the place of two bytes that follow each other in ruleset.pairs.
@@ -135,9 +165,16 @@ func (f *ruleset) next(b []byte, i int) int {
 		if !f.hasPair((*[8]byte)(b[i:])) {
 			continue
 		}
-		for at := max(from, i-1); at < i+8; at++ {
-			if f.sign[b[at]] || f.admits(b[at], b[at+1], b[at+2]) {
-				return at
+		for pair := i; pair < i+8; pair += 2 {
+			begins := f.pairs[pairOf(b[pair], b[pair+1])]
+			if begins&beginsBefore != 0 && pair > from && f.beginsAt(b, pair-1) {
+				return pair - 1
+			}
+			if begins&beginsHere != 0 && f.beginsAt(b, pair) {
+				return pair
+			}
+			if begins&beginsAfter != 0 && f.pairs[pairOf(b[pair+1], b[pair+2])]&beginsHere != 0 {
+				return pair + 1
 			}
 		}
 	}
@@ -158,6 +195,14 @@ func (f *ruleset) next(b []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// beginsAt reports whether something may begin at position i.
+func (f *ruleset) beginsAt(b []byte, i int) bool {
+	if f.sign[b[i]] && f.pairs[pairOf(b[i], b[i+1])]&beginsHere != 0 && (i == 0 || f.pairs[pairOf(b[i-1], b[i])]&beginsAfter != 0) {
+		return true
+	}
+	return f.admits(b[i], b[i+1], b[i+2])
 }
 
 // at compares the literal with the bytes at position i.

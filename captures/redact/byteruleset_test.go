@@ -38,7 +38,7 @@ func isAlone(c byte) bool { return strings.IndexByte(`"&?=:>`, c) >= 0 }
 // is looked for, or as much of it as there is.
 func (f *ruleset) begins(p []byte) bool {
 	p = p[:min(3, len(p))]
-	if strings.IndexByte(`"&?`, p[0]) >= 0 || strings.HasPrefix("://", string(p)) || strings.HasPrefix("---", string(p)) {
+	if strings.IndexByte(`"&?`, p[0]) >= 0 && (len(p) < 2 || p[1] == 'a') || strings.HasPrefix("://", string(p)) || strings.HasPrefix("---", string(p)) {
 		return true
 	}
 	for k := range f.literals {

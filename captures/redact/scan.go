@@ -134,10 +134,10 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, flush bool) (m match.M
 		return m, v
 	}
 	k := [3]byte{rest[0], rest[1], rest[2]}
-	for _, l := range f.literals[k] {
-		consider(l.at(rest, i, final, flush))
-	}
-	if len(f.older) > 0 {
+	if f.mayHold(rest) {
+		for _, l := range f.literals[k] {
+			consider(l.at(rest, i, final, flush))
+		}
 		for _, l := range f.older[k] {
 			consider(l.at(rest, i, final, flush))
 		}

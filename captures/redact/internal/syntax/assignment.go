@@ -18,7 +18,7 @@ var notSecrets = map[string]bool{
 // assignment finds the value of name=value, name: value, and of an element of XML; i is at the
 // sign between them.
 func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, match.State) {
-	if i < 2 || !charset.BeforeSign[b[i-1]] || !charset.BeforeSign[b[i-2]] || b[i] == ':' && b[i-1] == '"' {
+	if i < 2 || i+1 < len(b) && !mayFollow(b[i], b[i+1]) || !charset.BeforeSign[b[i-1]] || !charset.BeforeSign[b[i-2]] || b[i] == ':' && b[i-1] == '"' {
 		return match.Match{}, match.Nothing
 	}
 	if b[i] == '>' {

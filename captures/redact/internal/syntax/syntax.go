@@ -27,26 +27,47 @@ const (
 // Starts returns what a URL's authority and a private key begin with.
 func Starts() []string { return []string{"://", "---"} }
 
-// Pairs calls add for all pairs of bytes around a sign at which something may be found: most
-// others stand in numbers, in markup, and in random bytes.
-func Pairs(add func(a, b byte)) {
+// Pairs calls before with all bytes that may stand before a sign at which something may be
+// found, and after with all that may follow it: most signs stand in numbers, in markup, and in
+// random bytes.
+func Pairs(before, after func(sign, other byte)) {
 	for i := range len(Signs) {
 		c := Signs[i]
-		whatever := c == '"' || c == '&' || c == '?'
 		for o := range 256 {
 			other := byte(o)
-			if whatever || charset.Bare.Has(other) || other <= ' ' && other >= '\t' {
-				add(c, other)
+			if mayPrecede(c, other) {
+				before(c, other)
 			}
-			if whatever || charset.Member.Has(other) || c == '>' && charset.Bare.Has(other) {
-				add(other, c)
+			if mayFollow(c, other) {
+				after(c, other)
 			}
 		}
 	}
-	for _, p := range []string{`="`, `='`, "=`", `=\`, `:"`, `:'`, `:\`, `><`, `>(`, `>&`, `>[`, `>{`, `'=`, `':`, `\=`, `">`, `'>`, `]=`} {
-		add(p[0], p[1])
-	}
 }
+
+func mayPrecede(sign, c byte) bool {
+	switch sign {
+	case '"', '&', '?':
+		return true
+	case '>':
+		return c < 0x80 && charset.Bare.Has(c) || charset.BeforeSign.Has(c)
+	}
+	return charset.BeforeSign.Has(c)
+}
+
+func mayFollow(sign, c byte) bool {
+	switch sign {
+	case '"':
+		return charset.Member.Has(c) || c == '\\'
+	case '&', '?':
+		return charset.Name.Has(c)
+	case '>':
+		return c >= ' ' && c < 0x80 || isSpace(c)
+	}
+	return c < 0x80 && charset.Bare.Has(c) || isSpace(c) || c == '"' || c == '\'' || c == '`' || c == '\\'
+}
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // A Finder finds secrets by names.
 type Finder struct{ names *names.Names }
