@@ -20,7 +20,7 @@ func (n *Names) Header(name string) bool {
 	}
 	switch word {
 	case "token", "secret", "password", "passwd", "passcode", "pwd", "credential", "credentials", "jwt", "authorization", "assertion", "sid",
-		"session", "sessionid", "sessiontoken", "accesskey", "apikey", "apitoken", "accesstoken", "hmac", "otp", "ticket", "cookie", "signature",
+		"session", "sessionid", "sessiontoken", "accesskey", "apikey", "apitoken", "accesstoken", "hmac", "otp", "cookie", "signature",
 		"bearer", "sas", "authkey", "appkey":
 		return true
 	case "256", "sha256":

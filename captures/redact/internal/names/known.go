@@ -9,9 +9,9 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"mnemonic seedphrase recoveryphrase dbpass userpass smtppass mysqlpwd pgpass dbpwd userpwd sessionid sessionkey jsessionid phpsessid " +
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue dpop accesskeyid appkey usersession passworddigest smscode pincode logincode",
-	Perhaps: "token tokens jwt auth bearer csrf xsrf session sid ticket assertion accesstokens magiclink hmac",
+	Perhaps: "token tokens jwt auth bearer csrf xsrf session sid assertion accesstokens magiclink hmac",
 	Parameter: "key code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
-		"accesskey samlart",
+		"accesskey samlart ticket",
 	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
 })
 
