@@ -79,7 +79,11 @@ func (f *ruleset) with(secrets ...string) *ruleset {
 	c.recent += len(secrets)
 	for _, secret := range secrets {
 		seen := make(map[string]bool)
-		for _, spelt := range spelling.Of(secret) {
+		spellings := spelling.Of(secret)
+		if len(secret) >= leastTail {
+			spellings = append(spellings, secret[leastHead-1:]) // see split
+		}
+		for _, spelt := range spellings {
 			if len(spelt) >= minLearned && !seen[spelt] {
 				seen[spelt] = true
 				k := c.admit(spelt)

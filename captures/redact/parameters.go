@@ -127,7 +127,13 @@ func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 		return name, false
 	}
 	kind := r.names.Kind([]byte(n))
-	return n, kind != names.Other && (kind != names.PerhapsParameter || charset.LooksRandom([]byte(value)))
+	switch kind {
+	case names.Other:
+		return n, false
+	case names.PerhapsParameter, names.PerhapsKey:
+		return n, kind.FitsParameter([]byte(value))
+	}
+	return n, true
 }
 
 // parameterValue replaces the secrets in v, the value of a parameter at offset
@@ -161,6 +167,9 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 	}
 	if clean == meant && meant != v {
 		clean = string(r.nested([]byte(meant), depth, in))
+	}
+	if clean == meant && meant != v && depth < maxNested && strings.Contains(meant, "%") {
+		clean, _ = r.parameterValue(meant, 0, depth+1, packing{}, in) // it was encoded twice
 	}
 
 	if err != nil && p.message {

@@ -40,10 +40,11 @@ const KeySize = 32
 
 // Bounds of what is learned.
 const (
-	minLearned = 12      // bytes: shorter values occur by chance
-	maxLearned = 8 << 10 // bytes
-	maxSecrets = 512     // the ones not met for longest are forgotten
-	forgotten  = 64      // secrets at once
+	minLearned = 12       // bytes: shorter values occur by chance
+	maxLearned = 64 << 10 // bytes
+	maxPiece   = 4 << 10  // bytes of a secret that are looked for at once
+	maxSecrets = 512      // the ones not met for longest are forgotten
+	forgotten  = 64       // secrets at once
 )
 
 // Options adds to the default rules. The zero value adds nothing.
@@ -76,10 +77,12 @@ type Options struct {
 // secrets shorter than 16 bytes, which could be guessed, the key is random per
 // session and stored nowhere.
 //
-// Limits: 512 learned secrets; a secret of up to 16 KiB. Not found: unknown ones within base64 or hex, values that only a protobuf field
-// number tells, and what is compressed twice. Secrets that a stream drips out
-// with pauses of a quarter of a second within them are covered from their
-// eighth byte on. See BodyFilter for compressed content.
+// Limits: 512 learned secrets, or pieces of 4 KiB of them; a secret of up to 64 KiB. A learned
+// secret is found in two places, such as two messages of a stream, if seven bytes of it are in
+// the first, at most 1 KiB is between them, and no compression. Not found: unknown ones within
+// base64 or hex, those that stand in more than two places, and values that only a protobuf
+// field number tells. Secrets that a stream drips out with pauses of a quarter of a second
+// within them are covered from their eighth byte on. See BodyFilter for compressed content.
 //
 // Source: RESEARCH.md#redaction
 type Redactor struct {
@@ -165,13 +168,23 @@ func (r *Redactor) learnMatch(m match.Match) {
 }
 
 // Learn has secret looked for everywhere from now on, also in base64, hex and
-// percent-encoding, if it has 12 bytes to 8 KiB and is no placeholder.
+// percent-encoding, if it has 12 bytes to 64 KiB and is no placeholder. Of a long one, each
+// piece is.
 func (r *Redactor) Learn(secret string) {
 	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for len(secret) > maxPiece+maxPiece/4 {
+		r.learnPiece(secret[:maxPiece])
+		secret = secret[maxPiece:]
+	}
+	r.learnPiece(secret)
+}
+
+// learnPiece is Learn for what is short enough to be spelt in all ways.
+func (r *Redactor) learnPiece(secret string) {
 	if i := slices.Index(r.learned, secret); i >= 0 {
 		r.learned = append(slices.Delete(r.learned, i, i+1), secret)
 		return

@@ -15,6 +15,11 @@ type scanner struct {
 	// see, if set, is called with each match before hit; its positions are from base.
 	see func(m match.Match, base int64)
 
+	// split, if set, is called with the parts of a known secret that stands in two places,
+	// as hit is. Bytes that were decided before may be among them: see firstSplit.
+	split  func(start, end int64, secret string)
+	splits []split
+
 	form  bool   // a parameter may begin at the first byte
 	buf   []byte // a little that was decided, for context, then the rest
 	pos   int    // first undecided byte of buf
@@ -35,22 +40,35 @@ func (s *scanner) feed(p []byte) {
 	s.drop()
 	s.buf = append(s.buf, p...)
 	s.run(false, false)
+	if len(s.splits) > 0 {
+		s.findRests()
+	}
 }
 
 // finish decides everything: no bytes follow, or none that belong to these.
 func (s *scanner) finish() {
 	s.run(true, false)
+	if len(s.splits) > 0 {
+		s.findRests()
+	}
 	s.cover = nil
 	s.base += int64(s.pos) // what follows has no context
 	s.buf, s.pos = s.buf[:0], 0
 }
 
 // flush decides everything now, though bytes may follow.
-func (s *scanner) flush() { s.run(true, true) }
+func (s *scanner) flush() {
+	s.run(true, true)
+	s.endSplits()
+}
 
 // drop forgets what is decided, except some context.
 func (s *scanner) drop() {
-	if n := s.pos - scanContext; n > 0 {
+	n := s.pos - scanContext
+	if len(s.splits) > 0 {
+		n = min(n, max(0, int(s.firstSplit(s.decided())-s.base)))
+	}
+	if n > 0 {
 		s.buf = append(s.buf[:0], s.buf[n:]...)
 		s.base += int64(n)
 		s.pos -= n
@@ -87,6 +105,7 @@ func (s *scanner) run(final, flush bool) {
 		case match.Undecided:
 			return
 		case match.Nothing:
+			s.addSplit(f)
 			s.pos++
 		case match.Found:
 			s.r.learnMatch(m)

@@ -36,6 +36,9 @@ var (
 	// Token are those of RFC 6750 and others that tokens have.
 	Token = of(digits + letters + "_-.~+/=%|:")
 
+	// Login are those of a name and a password with a colon between them.
+	Login = of(digits + letters + "_-.~+=%:@!")
+
 	// Base64 are those of base64 with its line breaks, or their escapes.
 	Base64 = of(digits + letters + "+/=\r\n\\")
 
@@ -76,6 +79,37 @@ func LooksRandom(v []byte) bool {
 		digit = digit || c >= '0' && c <= '9'
 	}
 	return digit && len(v) >= 16
+}
+
+// LooksKey reports whether a value looks like a key at random: 32 digits of hex or more, or 20
+// letters and digits or more whose kinds change as often as they do by chance.
+func LooksKey(v []byte) bool {
+	if len(v) < 20 || len(v) > 4<<10 {
+		return false
+	}
+	changes, digit, hex := 0, false, len(v) >= 32
+	last := byte(0)
+	for _, c := range v {
+		class := byte(0)
+		switch {
+		case c >= '0' && c <= '9':
+			class, digit = '0', true
+		case c >= 'a' && c <= 'z':
+			class = 'a'
+			hex = hex && c <= 'f'
+		case c >= 'A' && c <= 'Z':
+			class, hex = 'A', false
+		case c == '+' || c == '/' || c == '=' || c == '_' || c == '-':
+			class, hex = last, false
+		default:
+			return false
+		}
+		if class != last {
+			changes++
+		}
+		last = class
+	}
+	return digit && (hex || 3*changes >= len(v))
 }
 
 // IsHex reports whether s has no other bytes than digits of hex in lower case.

@@ -29,6 +29,7 @@ type Shape struct {
 	min, max int  // of the run; max 0: as long as it goes
 	digit    bool // there must be one, because the prefix occurs in words
 	dots     bool // there must be one, as in a JWT
+	colon    bool // there must be one, between a name and a password
 	keep     bool // the prefix is no part of the secret
 
 	// after, if set, is the byte in front of the prefix. It is left, so that no lone byte of
@@ -40,7 +41,7 @@ type Shape struct {
 // because the filter in front of the search looks at three.
 func known() []Shape {
 	shapes := []Shape{
-		{Prefix: "eyJ", chars: charset.Dotted, min: 27, dots: true}, // JWT: base64 of {"
+		{Prefix: "eyJ", chars: charset.Dotted, min: 27, dots: true},
 		{Prefix: "Bearer ", chars: charset.Token, min: 16, digit: true, keep: true},
 		{Prefix: "bearer ", chars: charset.Token, min: 16, digit: true, keep: true},
 
@@ -69,7 +70,7 @@ func known() []Shape {
 		{Prefix: "lin_api_", chars: charset.Alnum, min: 32}, // Linear
 		{Prefix: "whsec_", chars: charset.Token, min: 24},   // Stripe
 	}
-	shapes = append(shapes, documentedShapes...)
+	shapes = append(append(shapes, documentedShapes...), flagShapes()...)
 	for _, p := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"} {
 		shapes = append(shapes, Shape{Prefix: p, chars: charset.Alnum, min: 30})
 	}
@@ -82,72 +83,16 @@ func known() []Shape {
 	return shapes
 }
 
-// documentedShapes are those of vendors' documentation that the published rules lack, or that
-// have changed since. Those whose prefix may begin a word have a digit.
-var documentedShapes = []Shape{
-	{Prefix: "sq0csp-", chars: charset.Word, min: 22}, // Square
-	{Prefix: "sntrys_", chars: charset.Token, min: 40},
-	{Prefix: "hvs.", chars: charset.Word, min: 24}, // HashiCorp
-	{Prefix: "hvb.", chars: charset.Word, min: 24},
-	{Prefix: "atlasv1.", chars: charset.Word, min: 40},
-	{Prefix: "tfp_", chars: charset.Alnum, min: 40},   // Typeform
-	{Prefix: "tvly-", chars: charset.Word, min: 20},   // Tavily
-	{Prefix: "nfp_", chars: charset.Alnum, min: 30},   // Netlify
-	{Prefix: "figd_", chars: charset.Word, min: 36},   // Figma
-	{Prefix: "ATATT3", chars: charset.Token, min: 60}, // Atlassian
-	{Prefix: "ATCTT3", chars: charset.Token, min: 60},
-	{Prefix: "ATBB", chars: charset.Alnum, min: 28, digit: true}, // Bitbucket
-	{Prefix: "BBDC-", chars: charset.Token, min: 40},
-	{Prefix: "//0", chars: charset.Word, min: 40, after: '1'}, // Google
-	{Prefix: "dckr_", chars: charset.Word, min: 24},
-	{Prefix: "secret_", chars: charset.Alnum, min: 40, digit: true}, // Notion
-	{Prefix: "ntn_", chars: charset.Alnum, min: 40},
-	{Prefix: "lin_oauth_", chars: charset.Alnum, min: 32},
-	{Prefix: "phc_", chars: charset.Alnum, min: 40}, // PostHog
-	{Prefix: "phx_", chars: charset.Alnum, min: 40},
-	{Prefix: "sbp_", chars: charset.Alnum, min: 40}, // Supabase
-	{Prefix: "sb_secret_", chars: charset.Word, min: 20},
-	{Prefix: "vercel_blob_rw_", chars: charset.Word, min: 24},
-	{Prefix: "pat-na1-", chars: charset.Word, min: 36}, // HubSpot
-	{Prefix: "pat-eu1-", chars: charset.Word, min: 36},
-	{Prefix: "NRAK-", chars: charset.Upper, min: 27}, // New Relic
-	{Prefix: "hooks.slack.com/services/", chars: charset.URLPath, min: 30, keep: true},
-	{Prefix: "discord.com/api/webhooks/", chars: charset.URLPath, min: 60, keep: true},
-	{Prefix: "jina_", chars: charset.Word, min: 50},
-	{Prefix: "voyage-", chars: charset.Word, min: 40, digit: true},
-	{Prefix: "pa-", chars: charset.Word, min: 40, digit: true},  // Voyage
-	{Prefix: "pcsk_", chars: charset.Word, min: 40},             // Pinecone
-	{Prefix: "fw_", chars: charset.Alnum, min: 22, digit: true}, // Fireworks
-	{Prefix: "csk-", chars: charset.Alnum, min: 40},             // Cerebras
-	{Prefix: "wandb_v1_", chars: charset.Word, min: 40},
-	{Prefix: "cio_", chars: charset.Alnum, min: 40}, // crates.io
-	{Prefix: "apify_api_", chars: charset.Alnum, min: 30},
-	{Prefix: "CFPAT-", chars: charset.Word, min: 40},                     // Contentful
-	{Prefix: "key-", chars: charset.Hex, min: 32},                        // Mailgun
-	{Prefix: "rnd_", chars: charset.Alnum, min: 24, digit: true},         // Render
-	{Prefix: "tskey-", chars: charset.Word, min: 24},                     // Tailscale
-	{Prefix: "oy2", chars: charset.Alnum, min: 43, max: 43},              // NuGet
-	{Prefix: "bkua_", chars: charset.Hex, min: 40},                       // Buildkite
-	{Prefix: "CCIPAT_", chars: charset.Word, min: 40},                    // CircleCI
-	{Prefix: "SCW", chars: charset.Upper, min: 17, max: 17, digit: true}, // Scaleway
-	{Prefix: "aio_", chars: charset.Alnum, min: 28, max: 28},             // Adafruit
-	{Prefix: "cfut_", chars: charset.Alnum, min: 40},                     // Cloudflare
-	{Prefix: "api_org_", chars: charset.Alnum, min: 34},
-	{Prefix: "rpa_", chars: charset.Alnum, min: 40, digit: true}, // RunPod
-	{Prefix: "sk_", chars: charset.Hex, min: 48},                 // ElevenLabs
-	{Prefix: "--token ", chars: charset.Token, min: 12, digit: true, keep: true},
-	{Prefix: "--api-key ", chars: charset.Token, min: 12, digit: true, keep: true},
-}
-
 // fits reports whether a run, the prefix not included, is a key of shape s.
 func (s *Shape) fits(run []byte) bool {
 	if len(run) < s.min {
 		return false
 	}
-	digit, dot := !s.digit, !s.dots
+	digit, dot, colon := !s.digit, !s.dots, !s.colon
 	for i, c := range run {
 		digit = digit || c >= '0' && c <= '9'
+		colon = colon || c == ':' && i > 0 && i < len(run)-1 && run[i+1] != '/'
 		dot = dot || c == '.' && i >= 8 && i < len(run)-1
 	}
-	return digit && dot
+	return digit && dot && colon
 }

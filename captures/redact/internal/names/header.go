@@ -21,10 +21,10 @@ func (n *Names) Header(name string) bool {
 	switch word {
 	case "token", "secret", "password", "passwd", "passcode", "pwd", "credential", "credentials", "jwt", "authorization", "assertion", "sid",
 		"session", "sessionid", "sessiontoken", "accesskey", "apikey", "apitoken", "accesstoken", "hmac", "otp", "cookie", "signature",
-		"bearer", "sas", "authkey", "appkey":
+		"bearer", "sas", "authkey", "appkey", "auth", "sign", "crumb":
 		return true
 	case "256", "sha256":
-		return strings.HasSuffix(start, "-signature")
+		return strings.HasSuffix(start, "-signature") || strings.HasSuffix(start, "-hmac")
 	case "key":
 		return isKeyHeader(start)
 	}

@@ -8,8 +8,10 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"mfacode mfatoken twofactorcode 2facode verificationcode onetimecode onetimepassword recoverycode recoverycodes backupcode backupcodes " +
 		"mnemonic seedphrase recoveryphrase dbpass userpass smtppass mysqlpwd pgpass dbpwd userpwd sessionid sessionkey jsessionid phpsessid " +
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
-		"secretbinary secretvalue dpop accesskeyid appkey usersession passworddigest smscode pincode logincode",
-	Perhaps: "token tokens jwt auth bearer csrf xsrf session sid assertion accesstokens magiclink hmac",
+		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
+		"logincode appsecretproof clientkeydata privatekeydata",
+	Perhaps:    "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac",
+	PerhapsKey: "key keys key1 key2 keysbase64",
 	Parameter: "key code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
 		"accesskey samlart ticket",
 	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
@@ -41,9 +43,47 @@ var families = [...]struct {
 		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
 		"hmac", "consumer", "admin", "function", "sas", "application",
 	}},
+	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth"}},
+	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
 	{"secret", []string{""}},
 	{"password", []string{""}},
 	{"passwd", []string{""}},
 	{"passphrase", []string{""}},
 	{"authorization", []string{""}},
+}
+
+// endings are what names end with that may tell of a secret, if the value looks like one.
+var endings = [...]struct {
+	end  string
+	kind Kind
+}{
+	{"token", Perhaps},
+	{"signature", Perhaps},
+	{"session", Perhaps},
+	{"sessionid", Perhaps},
+	{"credential", Perhaps},
+	{"key", PerhapsKey},
+}
+
+// notBefore are words in front of these endings with which a name means something else: a place
+// in a list, or a key of a table or of a pair that everybody may know.
+var notBefore = strings.Fields("next page pagination continuation continue sync cursor resume start list previous prev stop end " +
+	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
+	"dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
+
+// byEnding classifies a normalised name by its end.
+func byEnding(name string) Kind {
+	for i := range endings {
+		start, ok := strings.CutSuffix(name, endings[i].end)
+		if !ok {
+			continue
+		}
+		for _, word := range notBefore {
+			if strings.HasSuffix(start, word) {
+				return Other
+			}
+		}
+		return endings[i].kind
+	}
+	return Other
 }

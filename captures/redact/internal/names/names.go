@@ -5,7 +5,11 @@
 // fields and parameters of URLs, package syntax for all else.
 package names
 
-import "strings"
+import (
+	"strings"
+
+	"unwire/captures/redact/internal/charset"
+)
 
 // MaxLen bounds the name of a member or a parameter, in bytes.
 const MaxLen = 64
@@ -22,7 +26,34 @@ const (
 
 	// PerhapsParameter is one in a URL, if its value looks like a token.
 	PerhapsParameter
+
+	// PerhapsKey is one if its value looks like a key of letters and digits at random.
+	PerhapsKey
 )
+
+// Fits reports whether a value in a body is a secret, by the name's kind.
+func (k Kind) Fits(value []byte) bool {
+	switch k {
+	case Secret:
+		return len(value) > 0
+	case Perhaps:
+		return charset.LooksRandom(value)
+	case PerhapsKey:
+		return charset.LooksKey(value)
+	}
+	return false
+}
+
+// MayTell reports whether the value of a member of this kind may be a secret.
+func (k Kind) MayTell() bool { return k == Secret || k == Perhaps || k == PerhapsKey }
+
+// FitsParameter is Fits for the value of a parameter, whose names tell more.
+func (k Kind) FitsParameter(value []byte) bool {
+	if k == Parameter || k == PerhapsParameter {
+		return charset.LooksRandom(value)
+	}
+	return k.Fits(value)
+}
 
 // Names are the names of secrets.
 type Names struct {
@@ -48,8 +79,12 @@ func New(headers, added []string) *Names {
 			n.addEnd(f.end + "s")
 		}
 	}
+	for i := range endings {
+		n.addEnd(endings[i].end)
+		n.addEnd(endings[i].end + "s")
+	}
 	for _, a := range added {
-		a = Normal(a)
+		a = string(appendNormal(nil, a))
 		n.added[a] = true
 		n.addEnd(a)
 	}
@@ -118,7 +153,7 @@ func (n *Names) whole(name string) Kind {
 	if len(name) >= 6 && (inFamily(name) || name[len(name)-1] == 's' && inFamily(name[:len(name)-1])) {
 		return Secret
 	}
-	return Other
+	return byEnding(strings.TrimSuffix(name, "s"))
 }
 
 // inFamily reports whether a normalised name ends as those of secrets do.
@@ -135,10 +170,8 @@ func inFamily(name string) bool {
 	return false
 }
 
-// Normal folds the ways a name is spelt: accessToken, access_token,
+// appendNormal folds the ways a name is spelt: accessToken, access_token,
 // Access-Token.
-func Normal(s string) string { return string(appendNormal(nil, s)) }
-
 func appendNormal[T string | []byte](dst []byte, s T) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -18,7 +18,7 @@ var notSecrets = map[string]bool{
 // assignment finds the value of name=value, name: value, and of an element of XML; i is at the
 // sign between them.
 func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, match.State) {
-	if i < 2 || i+1 < len(b) && !mayFollow(b[i], b[i+1]) || !charset.BeforeSign[b[i-1]] || !charset.BeforeSign[b[i-2]] || b[i] == ':' && b[i-1] == '"' {
+	if !maySign(b, i) {
 		return match.Match{}, match.Nothing
 	}
 	if b[i] == '>' {
@@ -26,27 +26,47 @@ func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, ma
 	}
 	name, at, quoted := nameBefore(b, i)
 	if len(name) < 2 || quoted && b[i] == ':' || at > 0 && (b[at-1] == '&' || b[at-1] == '?') {
-		return match.Match{}, match.Nothing // members and parameters are found from their beginning
+		// Members and parameters are found from their beginning.
+		return match.Match{}, match.Nothing
 	}
-	kind := f.names.Kind(name)
-	switch {
-	case b[i] == '=' && string(name) == "name":
+	if b[i] == '=' && string(name) == "name" {
 		if m, v := f.part(b, i, final); v != match.Nothing {
 			return m, v
 		}
-	case isValueName(name):
-		kind = f.names.Kind(siblingName(b, at))
-	case kind == names.Other && b[i] == ':' && bytes.IndexByte(name, '-') > 0 && f.names.Header(string(bytes.ToLower(name))):
-		kind = names.Secret
 	}
-	if kind != names.Secret && kind != names.Perhaps && (kind != names.Parameter || at == 0 || b[at-1] != ';') {
+	kind := f.assignedKind(b, i, name, at)
+	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
+	if !kind.MayTell() && !isParameter {
 		return match.Match{}, match.Nothing
 	}
-	m, v := f.assignedValue(b, i, kind, isCookie(name), final, flush)
+	m, v := assignedValue(b, i, kind, isCookie(name), final, flush)
 	if v == match.Found {
 		m.Rule, m.Name = match.Parameter, string(name)
 	}
 	return m, v
+}
+
+// maySign reports whether the byte at i may be the sign of an assignment or end a tag.
+func maySign(b []byte, i int) bool {
+	switch {
+	case i < 2 || b[i] == ':' && b[i-1] == '"':
+		return false
+	case i+1 < len(b) && !mayFollow(b[i], b[i+1]):
+		return false
+	}
+	return charset.BeforeSign.Has(b[i-1]) && charset.BeforeSign.Has(b[i-2])
+}
+
+// assignedKind classifies the name at position at, in front of the sign at position i.
+func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
+	if isValueName(name) {
+		return f.names.Kind(siblingName(b, at))
+	}
+	kind := f.names.Kind(name)
+	if kind == names.Other && b[i] == ':' && bytes.IndexByte(name, '-') > 0 && f.names.Header(string(bytes.ToLower(name))) {
+		return names.Secret
+	}
+	return kind
 }
 
 // nameBefore returns the name in front of the sign at position i, and where it begins;
@@ -72,7 +92,7 @@ func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
 }
 
 // assignedValue finds the value after the sign at position i.
-func (f *Finder) assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) (match.Match, match.State) {
+func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) (match.Match, match.State) {
 	p := i + 1
 	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
 		p++
@@ -81,28 +101,16 @@ func (f *Finder) assignedValue(b []byte, i int, kind names.Kind, cookie, final, 
 	if v != match.Found {
 		return orNothing(v, final)
 	}
-	from, end := p, p
-	for end < len(b) && end-from < match.MaxSecret && inAssigned(b, end, quote, cookie) {
-		end++
-	}
+	from, end := assignedEnd(b, p, quote, cookie)
 	cut := end == len(b)
-	if cut && !final && end-from < match.MaxSecret {
+	if cut && !final && end-p < match.MaxSecret {
 		return match.Match{}, match.Undecided
 	}
-	if quote == "" && !cookie {
-		from, end = afterSchemeOf(b, from, end)
-		cut = cut || end == len(b)
-		if cut && !final && end-from < match.MaxSecret {
-			return match.Match{}, match.Undecided
-		}
-	} else {
-		from = afterScheme(b, from, end)
-	}
 	value := b[from:end]
-	if isBearer(b, from) && (charset.LooksRandom(value) || cut) {
+	switch {
+	case isBearer(b, from) && (charset.LooksRandom(value) || cut):
 		return match.Match{}, match.Nothing // a shape finds it
-	}
-	if len(value) == 0 || kind != names.Secret && !charset.LooksRandom(value) || quote == "" && !isBareSecret(b, value, end) {
+	case !kind.FitsParameter(value), quote == "" && !isBareSecret(b, value, end):
 		return match.Match{}, match.Nothing
 	}
 	m := match.Match{Start: from, End: end, Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}
@@ -112,32 +120,28 @@ func (f *Finder) assignedValue(b []byte, i int, kind names.Kind, cookie, final, 
 	return m, match.Found
 }
 
+// assignedEnd returns where the value at p begins, without the scheme of an authorization, and
+// where it ends.
+func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
+	end = p
+	for end < len(b) && end-p < match.MaxSecret && inAssigned(b, end, quote, cookie) {
+		end++
+	}
+	if quote == "" && !cookie {
+		return afterSchemeOf(b, p, end)
+	}
+	return afterScheme(b, p, end), end
+}
+
 // valueStart passes what stands in front of a value at p: white space, in YAML the sign of a
 // block or of a list, and a quote, which it returns with what escapes it.
 func valueStart(b []byte, p int) (_ int, quote string, _ match.State) {
 	p, v := skipBlanks(b, p)
+	if v == match.Found {
+		p, v = blockStart(b, p)
+	}
 	if v != match.Found {
 		return p, "", v
-	}
-	block := p
-	if b[block] == '|' || b[block] == '>' {
-		block++
-		for block < len(b) && (b[block] == '-' || b[block] == '+') {
-			block++
-		}
-	}
-	if block < len(b) && (b[block] == '\n' || b[block] == '\r') {
-		next, v := skipSpace(b, block)
-		switch {
-		case v != match.Found:
-			return p, "", v
-		case block > p && b[next-1] == ' ':
-			p = next
-		case next+2 < len(b) && b[next-1] == ' ' && b[next] == '-' && b[next+1] == ' ':
-			p = next + 2
-		default:
-			return p, "", match.Nothing
-		}
 	}
 	from := p
 	for p < len(b) && b[p] == '\\' && p-from < 8 {
@@ -150,6 +154,31 @@ func valueStart(b []byte, p int) (_ int, quote string, _ match.State) {
 		return p + 1, string(b[from : p+1]), match.Found
 	}
 	return from, "", match.Found
+}
+
+// blockStart passes the end of a line and the beginning of the next one, if p is at a block or a
+// list of YAML.
+func blockStart(b []byte, p int) (int, match.State) {
+	block := p
+	if b[block] == '|' || b[block] == '>' {
+		block++
+		for block < len(b) && (b[block] == '-' || b[block] == '+') {
+			block++
+		}
+	}
+	if block == len(b) || b[block] != '\n' && b[block] != '\r' {
+		return p, match.Found
+	}
+	next, v := skipSpace(b, block)
+	switch {
+	case v != match.Found:
+		return p, v
+	case block > p && b[next-1] == ' ':
+		return next, match.Found
+	case next+2 < len(b) && b[next-1] == ' ' && b[next] == '-' && b[next+1] == ' ':
+		return next + 2, match.Found
+	}
+	return p, match.Nothing
 }
 
 // skipBlanks passes blanks in a line.
@@ -236,7 +265,7 @@ func siblingName(b []byte, at int) []byte {
 	if i := bytes.LastIndexAny(window, "{}<"); i >= 0 {
 		window = window[i+1:]
 	}
-	for _, word := range []string{"name", "key", "Name", "Key"} {
+	for _, word := range []string{"name", "key", "Name", "Key", "type"} {
 		for end := len(window); end > 0; {
 			i := bytes.LastIndex(window[:end], []byte(word))
 			if i < 0 {

@@ -88,11 +88,21 @@ func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
 	return f.headerKind(name), name
 }
 
+// inList reports whether the string at position i may be an item of a list that tells of a
+// secret.
+func (f *Finder) inList(b []byte, i int) bool {
+	if i == 0 || b[i-1] == ':' {
+		return false
+	}
+	kind, _ := f.listKind(b, i)
+	return kind.MayTell()
+}
+
 // listItem finds the string from i to end as an item of a list.
 func (f *Finder) listItem(b []byte, i, end int, quote string) (match.Match, match.State) {
 	kind, name := f.listKind(b, i)
 	value := b[min(i+1, end):end]
-	if len(value) == 0 || kind != names.Secret && (kind != names.Perhaps || !charset.LooksRandom(value)) {
+	if !kind.Fits(value) {
 		return match.Match{}, match.Nothing
 	}
 	from := afterScheme(b, i+1, end)

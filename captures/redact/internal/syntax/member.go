@@ -39,7 +39,7 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	if kind == names.Other && isOwnedName(name) {
 		kind = f.ownerKind(b, i, name)
 	}
-	if kind != names.Secret && kind != names.Perhaps {
+	if !kind.MayTell() {
 		return match.Match{}, match.Nothing
 	}
 	if p, v = skipSpace(b, p); v != match.Found {
@@ -94,7 +94,7 @@ func (f *Finder) memberValue(b []byte, from int, quote string, kind names.Kind, 
 	}
 	from = afterScheme(b, from, end)
 	value := b[from:end]
-	if len(value) == 0 || kind == names.Perhaps && !charset.LooksRandom(value) {
+	if !kind.Fits(value) {
 		return match.Match{}, match.Nothing
 	}
 	m := match.Match{Start: from, End: end, Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}

@@ -43,7 +43,7 @@ func parameterValue(b []byte, from int, kind names.Kind, final, flush bool) (mat
 		return match.Match{}, match.Undecided
 	}
 	value := b[from:end]
-	if len(value) == 0 || kind != names.Secret && !charset.LooksRandom(value) {
+	if !kind.FitsParameter(value) {
 		return match.Match{}, match.Nothing
 	}
 

@@ -111,11 +111,16 @@ func (f *Finder) Quoted(b []byte, i int) int {
 		}
 		return p + 2 - i
 	}
-	if i > 0 && b[i-1] != ':' {
-		if kind, _ := f.listKind(b, i); kind != names.Other {
-			return 0
-		}
+	if f.inList(b, i) {
+		return 0
 	}
+	return f.quotedOther(b, i, p)
+}
+
+// quotedOther is Quoted for a string that is no item of a list and ends, or has another byte
+// than names have, at p.
+func (f *Finder) quotedOther(b []byte, i, p int) int {
+	name := b[i+1 : p]
 	switch {
 	case len(name) < 2:
 		return 1
@@ -137,5 +142,5 @@ func (f *Finder) Quoted(b []byte, i int) int {
 // mayTell reports whether a member of this name may hold a secret.
 func (f *Finder) mayTell(name []byte) bool {
 	kind := f.names.Kind(name)
-	return kind == names.Secret || kind == names.Perhaps || isOwnedName(name)
+	return kind.MayTell() || isOwnedName(name)
 }
