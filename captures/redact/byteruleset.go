@@ -145,10 +145,17 @@ func hash4[T string | []byte](b T) uint32 {
 func pairOf(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
 // hasPair reports whether one of the four pairs of eight bytes is of something that
-// begins with it, or with the byte before it. It is what most bytes of a large body cost.
+// begins with it, or with the byte before it.
 func (f *ruleset) hasPair(b *[8]byte) bool {
 	v := binary.LittleEndian.Uint64(b[:])
 	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)] != 0
+}
+
+// hasPairs is hasPair of 16 bytes. It is what most bytes of a large body cost.
+func (f *ruleset) hasPairs(b *[16]byte) bool {
+	v, w := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)]|
+		f.pairs[uint16(w)]|f.pairs[uint16(w>>16)]|f.pairs[uint16(w>>32)]|f.pairs[uint16(w>>48)] != 0
 }
 
 // admits reports whether something may begin with these bytes.
@@ -166,6 +173,12 @@ func hash3(a, b, c byte) uint32 {
 func (f *ruleset) next(b []byte, i int) int {
 	from := i // where something may begin at the earliest
 	for ; i+10 <= len(b); i += 8 {
+		for i+18 <= len(b) && !f.hasPairs((*[16]byte)(b[i:])) {
+			i += 16
+		}
+		if i+10 > len(b) {
+			break
+		}
 		if !f.hasPair((*[8]byte)(b[i:])) {
 			continue
 		}

@@ -84,7 +84,7 @@ type Options struct {
 // field number tells. Secrets that a stream drips out with pauses of a quarter of a second
 // within them are covered from their eighth byte on. See BodyFilter for compressed content.
 //
-// Source: RESEARCH.md#redaction
+// Source: captures/README.md#redaction
 type Redactor struct {
 	names         *names.Names
 	syntax        *syntax.Finder

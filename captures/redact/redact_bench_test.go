@@ -70,9 +70,12 @@ func BenchmarkLearn(b *testing.B) {
 func BenchmarkHeaders(b *testing.B) {
 	r := New(Options{})
 	h := captures.Headers{
-		{Name: "content-type", Value: "application/connect+proto"}, {Name: "authorization", Value: "Bearer " + madeUpJWT},
-		{Name: "user-agent", Value: "connect-es/1.6.1"}, {Name: "x-request-id", Value: "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"},
-		{Name: "cookie", Value: "a=1; session=abcdefghijklmnop"}, {Name: "accept-encoding", Value: "gzip,br"},
+		{Name: "content-type", Value: "application/connect+proto"},
+		{Name: "authorization", Value: "Bearer " + madeUpJWT},
+		{Name: "user-agent", Value: "connect-es/1.6.1"},
+		{Name: "x-request-id", Value: "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"},
+		{Name: "cookie", Value: "a=1; session=abcdefghijklmnop"},
+		{Name: "accept-encoding", Value: "gzip,br"},
 	}
 	b.ReportAllocs()
 	for range b.N {

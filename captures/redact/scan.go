@@ -38,7 +38,32 @@ func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 // feed takes the next bytes.
 func (s *scanner) feed(p []byte) {
 	s.drop()
+	if s.pos == len(s.buf) && s.cover == nil && !s.form && len(s.splits) == 0 {
+		// Where nothing is awaited and nothing begins soon, p needs no context.
+		if from := s.r.rules.Load().next(p, 0); from >= scanContext {
+			s.feedInPlace(p, from)
+			return
+		}
+	}
 	s.buf = append(s.buf, p...)
+	s.search()
+}
+
+// feedInPlace is feed for bytes at the first of which, up to from, nothing begins. It
+// copies only what may be needed with the bytes that follow.
+func (s *scanner) feedInPlace(p []byte, from int) {
+	own := s.buf
+	s.base += int64(len(own))
+	s.buf, s.pos = p, from
+	s.search()
+	n := s.notNeeded()
+	s.buf = append(own[:0], p[n:]...)
+	s.base += int64(n)
+	s.pos -= n
+}
+
+// search looks at what is undecided.
+func (s *scanner) search() {
 	s.run(false, false)
 	if len(s.splits) > 0 {
 		s.findRests()
@@ -64,15 +89,20 @@ func (s *scanner) flush() {
 
 // drop forgets what is decided, except some context.
 func (s *scanner) drop() {
-	n := s.pos - scanContext
-	if len(s.splits) > 0 {
-		n = min(n, max(0, int(s.firstSplit(s.decided())-s.base)))
-	}
-	if n > 0 {
+	if n := s.notNeeded(); n > 0 {
 		s.buf = append(s.buf[:0], s.buf[n:]...)
 		s.base += int64(n)
 		s.pos -= n
 	}
+}
+
+// notNeeded returns how many bytes of what is decided are of no more use.
+func (s *scanner) notNeeded() int {
+	n := s.pos - scanContext
+	if len(s.splits) > 0 {
+		n = min(n, int(s.firstSplit(s.decided())-s.base))
+	}
+	return max(0, n)
 }
 
 func (s *scanner) run(final, flush bool) {
