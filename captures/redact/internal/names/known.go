@@ -10,9 +10,10 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
 		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
 		"logincode appsecretproof clientkeydata privatekeydata",
-	Perhaps:    "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac",
-	PerhapsKey: "key keys key1 key2 keysbase64",
-	Parameter: "key code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
+	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac",
+	PerhapsKey:     "key1 key2 keysbase64",
+	ParameterOrKey: "key",
+	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
 		"accesskey samlart ticket",
 	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
 })
@@ -69,7 +70,7 @@ var endings = [...]struct {
 // in a list, or a key of a table or of a pair that everybody may know.
 var notBefore = strings.Fields("next page pagination continuation continue sync cursor resume start list previous prev stop end " +
 	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
-	"dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
+	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
 
 // byEnding classifies a normalised name by its end.
 func byEnding(name string) Kind {

@@ -29,6 +29,9 @@ const (
 
 	// PerhapsKey is one if its value looks like a key of letters and digits at random.
 	PerhapsKey
+
+	// ParameterOrKey is one in a URL, and elsewhere if its value looks like a key.
+	ParameterOrKey
 )
 
 // Fits reports whether a value in a body is a secret, by the name's kind.
@@ -38,18 +41,20 @@ func (k Kind) Fits(value []byte) bool {
 		return len(value) > 0
 	case Perhaps:
 		return charset.LooksRandom(value)
-	case PerhapsKey:
+	case PerhapsKey, ParameterOrKey:
 		return charset.LooksKey(value)
 	}
 	return false
 }
 
 // MayTell reports whether the value of a member of this kind may be a secret.
-func (k Kind) MayTell() bool { return k == Secret || k == Perhaps || k == PerhapsKey }
+func (k Kind) MayTell() bool {
+	return k == Secret || k == Perhaps || k == PerhapsKey || k == ParameterOrKey
+}
 
 // FitsParameter is Fits for the value of a parameter, whose names tell more.
 func (k Kind) FitsParameter(value []byte) bool {
-	if k == Parameter || k == PerhapsParameter {
+	if k == Parameter || k == PerhapsParameter || k == ParameterOrKey {
 		return charset.LooksRandom(value)
 	}
 	return k.Fits(value)
@@ -153,7 +158,10 @@ func (n *Names) whole(name string) Kind {
 	if len(name) >= 6 && (inFamily(name) || name[len(name)-1] == 's' && inFamily(name[:len(name)-1])) {
 		return Secret
 	}
-	return byEnding(strings.TrimSuffix(name, "s"))
+	if keys, ok := strings.CutSuffix(name, "keys"); ok {
+		name = keys + "key"
+	}
+	return byEnding(name)
 }
 
 // inFamily reports whether a normalised name ends as those of secrets do.
