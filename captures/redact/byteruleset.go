@@ -182,17 +182,8 @@ func (f *ruleset) next(b []byte, i int) int {
 		if !f.hasPair((*[8]byte)(b[i:])) {
 			continue
 		}
-		for pair := i; pair < i+8; pair += 2 {
-			begins := f.pairs[pairOf(b[pair], b[pair+1])]
-			if begins&beginsBefore != 0 && pair > from && f.beginsAt(b, pair-1) {
-				return pair - 1
-			}
-			if begins&beginsHere != 0 && f.beginsAt(b, pair) {
-				return pair
-			}
-			if begins&beginsAfter != 0 && f.pairs[pairOf(b[pair+1], b[pair+2])]&beginsHere != 0 {
-				return pair + 1
-			}
+		if at := f.firstOf(b, i, from); at >= 0 {
+			return at
 		}
 	}
 	i = max(from, i-1)
@@ -212,6 +203,23 @@ func (f *ruleset) next(b []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// firstOf returns the first position from on at which something may begin, of those that the
+// four pairs from i on belong to; -1 if there is none.
+func (f *ruleset) firstOf(b []byte, i, from int) int {
+	for pair := i; pair < i+8; pair += 2 {
+		begins := f.pairs[pairOf(b[pair], b[pair+1])]
+		switch {
+		case begins&beginsBefore != 0 && pair > from && f.beginsAt(b, pair-1):
+			return pair - 1
+		case begins&beginsHere != 0 && f.beginsAt(b, pair):
+			return pair
+		case begins&beginsAfter != 0 && f.pairs[pairOf(b[pair+1], b[pair+2])]&beginsHere != 0:
+			return pair + 1
+		}
+	}
+	return -1
 }
 
 // beginsAt reports whether something may begin at position i.

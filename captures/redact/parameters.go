@@ -169,7 +169,8 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 		clean = string(r.nested([]byte(meant), depth, in))
 	}
 	if clean == meant && meant != v && depth < maxNested && strings.Contains(meant, "%") {
-		clean, _ = r.parameterValue(meant, 0, depth+1, packing{}, in) // it was encoded twice
+		// It was encoded twice.
+		clean, _ = r.parameterValue(meant, 0, depth+1, packing{}, in)
 	}
 
 	if err != nil && p.message {

@@ -7,8 +7,9 @@ import (
 
 // Bounds of a secret that stands in two places, as in two messages or two events.
 const (
-	leastHead = 7 // bytes of it in the first place, and of one that may be in two
-	leastRest = 3 // in the second, fewer are left
+	// leastHead and leastRest are how many bytes of it stand in the first place and in the
+	// second; fewer are left.
+	leastHead, leastRest = 7, 3
 
 	// leastTail is the length of a secret that is found though its first bytes are elsewhere.
 	leastTail = 24

@@ -12,7 +12,7 @@ var wholeNames = kindsOfNames(map[Kind]string{
 		"logincode appsecretproof clientkeydata privatekeydata",
 	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac",
 	PerhapsKey:     "key1 key2 keysbase64",
-	ParameterOrKey: "key",
+	parameterOrKey: "key",
 	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
 		"accesskey samlart ticket",
 	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
@@ -68,7 +68,7 @@ var endings = [...]struct {
 
 // notBefore are words in front of these endings with which a name means something else: a place
 // in a list, or a key of a table or of a pair that everybody may know.
-var notBefore = strings.Fields("next page pagination continuation continue sync cursor resume start list previous prev stop end " +
+var notBefore = strings.Fields("next page pagination continuation continue sync resume start list previous prev stop end " +
 	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
 	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
 

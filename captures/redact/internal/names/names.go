@@ -30,8 +30,8 @@ const (
 	// PerhapsKey is one if its value looks like a key of letters and digits at random.
 	PerhapsKey
 
-	// ParameterOrKey is one in a URL, and elsewhere if its value looks like a key.
-	ParameterOrKey
+	// parameterOrKey is one in a URL, and elsewhere if its value looks like a key.
+	parameterOrKey
 )
 
 // Fits reports whether a value in a body is a secret, by the name's kind.
@@ -41,7 +41,7 @@ func (k Kind) Fits(value []byte) bool {
 		return len(value) > 0
 	case Perhaps:
 		return charset.LooksRandom(value)
-	case PerhapsKey, ParameterOrKey:
+	case PerhapsKey, parameterOrKey:
 		return charset.LooksKey(value)
 	}
 	return false
@@ -49,12 +49,12 @@ func (k Kind) Fits(value []byte) bool {
 
 // MayTell reports whether the value of a member of this kind may be a secret.
 func (k Kind) MayTell() bool {
-	return k == Secret || k == Perhaps || k == PerhapsKey || k == ParameterOrKey
+	return k == Secret || k == Perhaps || k == PerhapsKey || k == parameterOrKey
 }
 
 // FitsParameter is Fits for the value of a parameter, whose names tell more.
 func (k Kind) FitsParameter(value []byte) bool {
-	if k == Parameter || k == PerhapsParameter || k == ParameterOrKey {
+	if k == Parameter || k == PerhapsParameter || k == parameterOrKey {
 		return charset.LooksRandom(value)
 	}
 	return k.Fits(value)
