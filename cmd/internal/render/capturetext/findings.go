@@ -27,7 +27,16 @@ func Findings(out *term.Output, list []FileFindings) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return out.Table([]string{"RULE", "WHERE", "PLACE", "NAME", "PATH", "OFFSET", "LENGTH", "COUNT"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "RULE"},
+		{Name: "WHERE", Shorten: term.Middle, Min: 12},
+		{Name: "PLACE", Shorten: term.End, Min: 12},
+		{Name: "NAME", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "PATH", Shorten: term.Middle, Min: 12, Drop: 2},
+		{Name: "OFFSET", Right: true, Drop: 5},
+		{Name: "LENGTH", Right: true, Drop: 4},
+		{Name: "COUNT", Right: true, Drop: 3},
+	}})
 }
 
 func findingRow(file string, f *secret.Finding) []string {

@@ -40,13 +40,25 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 // it has all that a server said of each field.
 func Verifications(out *term.Output, list []*probe.Verification, all bool) error {
 	var rows [][]string
+	var open []bool // whether the claim was not confirmed
 	for _, v := range list {
 		rows = append(rows, verifyRows(v, all)...)
+		for i := range v.Claims {
+			open = append(open, v.Claims[i].Verdict != probe.Confirmed)
+		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	return out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "METHOD", Drop: 4},
+		{Name: "PATH", Shorten: term.Middle, Min: 8, Drop: 2},
+		{Name: "FIELD", Shorten: term.Name, Min: 16},
+		{Name: "TYPE", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "VERDICT"},
+		{Name: "WE CONCLUDED", Shorten: term.End, Min: 20, Drop: 3},
+		{Name: "THE SERVER SAID", Shorten: term.End, Min: 20, Drop: 5},
+	}, Detail: func(i int) bool { return open[i] }})
 }
 
 // verifyRows are the rows of a method; what was said of confirmed fields is cut

@@ -1,0 +1,100 @@
+package term
+
+import (
+	"strings"
+	"unicode"
+)
+
+const ellipsis = "…"
+
+// A Shortening says which part of a text is left out where it does not fit.
+type Shortening int
+
+const (
+	Whole  Shortening = iota // none: numbers, ids, codes; on a terminal too narrow for them, the end
+	Middle                   // the middle: addresses, URLs
+	End                      // the end, at a word: sentences
+	Start                    // the beginning: paths of files
+	Name                     // packages and folders before the last name: agent.v1.AgentService/Run is …AgentService/Run
+)
+
+// Shorten makes cleaned text at most width cells wide. Wide characters count as two.
+func Shorten(s string, width int, how Shortening) string { return how.apply(s, width) }
+
+func (how Shortening) apply(s string, width int) string {
+	if Cells(s) <= width {
+		return s
+	}
+	switch how {
+	case Middle:
+		return cutMiddle(s, width)
+	case Start:
+		return ellipsis + lastCells(s, width-1)
+	case Name:
+		return cutName(s, width)
+	case End:
+		return cutEnd(s, width)
+	}
+	return FirstCells(s, width-1) + ellipsis
+}
+
+// cutMiddle keeps more of the end than of the beginning: names differ there.
+func cutMiddle(s string, width int) string {
+	head := FirstCells(s, (width-1)*2/5)
+	return head + ellipsis + lastCells(s, width-1-Cells(head))
+}
+
+// cutEnd cuts after a word where that does not cost a third of the width.
+func cutEnd(s string, width int) string {
+	kept := FirstCells(s, width-1)
+	if at := strings.LastIndexFunc(kept, unicode.IsSpace); at > 0 && !beginsWithSpace(s[len(kept):]) {
+		if words := strings.TrimRightFunc(kept[:at], unicode.IsSpace); Cells(words)+2 >= width*2/3 {
+			return words + " " + ellipsis
+		}
+	}
+	return strings.TrimRightFunc(kept, unicode.IsSpace) + ellipsis
+}
+
+func beginsWithSpace(s string) bool {
+	return s != "" && unicode.IsSpace([]rune(s)[0])
+}
+
+// nameBreaks separate the parts of qualified names.
+const nameBreaks = "./"
+
+// lastName is the part of a qualified name that tells it from others: Service/Method of
+// pkg.v1.Service/Method, Message.field of pkg.v1.Message.field. Anything with a space or
+// a scheme in it has no such part.
+func lastName(s string) string {
+	if strings.ContainsAny(s, " :") {
+		return ""
+	}
+	end := len(s)
+	for range 2 {
+		at := strings.LastIndexAny(s[:end], nameBreaks)
+		if at < 0 {
+			return s
+		}
+		end = at
+	}
+	return s[end+1:]
+}
+
+// cutName leaves out what stands before the last names, at a dot or slash.
+func cutName(s string, width int) string {
+	if lastName(s) == "" {
+		return cutMiddle(s, width)
+	}
+	for i := range s {
+		if i == 0 || !strings.ContainsRune(nameBreaks, rune(s[i-1])) {
+			continue
+		}
+		if short := ellipsis + s[i:]; Cells(short) <= width && len(s[i:]) >= len(lastName(s)) {
+			return short
+		}
+	}
+	if last := lastName(s); Cells(last) <= width {
+		return last
+	}
+	return cutMiddle(lastName(s), width)
+}
