@@ -38,7 +38,7 @@ func fit(t Table, width int) layout {
 
 	all := l.columns
 	var dropped []int
-	for total(l.columns, least) > width {
+	for len(l.columns) > 1 && total(l.columns, least) > width {
 		drop := -1
 		for k, j := range l.columns {
 			if t.Columns[j].Drop > 0 && (drop < 0 || t.Columns[j].Drop >= t.Columns[l.columns[drop]].Drop) {

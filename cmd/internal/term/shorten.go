@@ -29,7 +29,7 @@ func (how Shortening) apply(s string, width int) string {
 	case Middle:
 		return cutMiddle(s, width)
 	case Start:
-		return ellipsis + lastCells(s, width-1)
+		return cutStart(s, width)
 	case Name:
 		return cutName(s, width)
 	case End:
@@ -42,6 +42,15 @@ func (how Shortening) apply(s string, width int) string {
 func cutMiddle(s string, width int) string {
 	head := FirstCells(s, (width-1)*2/5)
 	return head + ellipsis + lastCells(s, width-1-Cells(head))
+}
+
+// cutStart cuts before a slash, if there is one in what is kept.
+func cutStart(s string, width int) string {
+	kept := lastCells(s, width-Cells(ellipsis))
+	if at := strings.IndexByte(kept, '/'); at > 0 && at < len(kept)-1 {
+		kept = kept[at:]
+	}
+	return ellipsis + kept
 }
 
 // cutEnd cuts after a word where that does not cost a third of the width.
@@ -83,7 +92,7 @@ func lastName(s string) string {
 // cutName leaves out what stands before the last names, at a dot or slash.
 func cutName(s string, width int) string {
 	if lastName(s) == "" {
-		return cutMiddle(s, width)
+		return cutURL(s, width)
 	}
 	for i := range s {
 		if i == 0 || !strings.ContainsRune(nameBreaks, rune(s[i-1])) {
@@ -97,4 +106,32 @@ func cutName(s string, width int) string {
 		return last
 	}
 	return cutMiddle(lastName(s), width)
+}
+
+// cutURL leaves out of "METHOD URL" what tells least: the query, the scheme, then the
+// beginning of host and path up to a slash.
+func cutURL(s string, width int) string {
+	method, url := "", s
+	if head, rest, ok := strings.Cut(s, " "); ok {
+		method, url = head+" ", rest
+	}
+	_, bare, ok := strings.Cut(url, "://")
+	if !ok {
+		return cutMiddle(s, width)
+	}
+	query := ""
+	if path, _, ok := strings.Cut(bare, "?"); ok {
+		bare, query = path, "?"+ellipsis
+	}
+	for _, short := range []string{method + url[:strings.Index(url, "://")+3] + bare + query, method + bare + query} {
+		if Cells(short) <= width {
+			return short
+		}
+	}
+	for i, r := range bare {
+		if short := method + ellipsis + bare[i:] + query; r == '/' && Cells(short) <= width {
+			return short
+		}
+	}
+	return cutMiddle(method+bare+query, width)
 }

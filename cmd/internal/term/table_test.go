@@ -64,15 +64,15 @@ ID  CALL                                           CODEC  CODE                BY
 12  shop.v1.inventory.StockService/ListWarehouses  json   resource_exhausted      7  1.1 ms
 13  GET https://例え.jp/検索?q=🙂🙂\x1b[2J                not_found               1  20.0 ms`,
 		80: `
-ID  CALL                              CODEC  CODE                BYTES  TIME
- 1  agent.v1.AgentService/Run         proto  ok                   5056  422.5 ms
-12  …StockService/ListWarehouses      json   resource_exhausted      7  1.1 ms
-13  GET https://…/検索?q=🙂🙂\x1b[2J         not_found               1  20.0 ms`,
+ID  CALL                          CODEC  CODE                BYTES  TIME
+ 1  agent.v1.AgentService/Run     proto  ok                   5056  422.5 ms
+12  …StockService/ListWarehouses  json   resource_exhausted      7  1.1 ms
+13  GET https://例え.jp/検索?…           not_found               1  20.0 ms`,
 		65: `
-ID  CALL                                CODE                BYTES
- 1  agent.v1.AgentService/Run           ok                   5056
-12  …StockService/ListWarehouses        resource_exhausted      7
-13  GET https://…jp/検索?q=🙂🙂\x1b[2J  not_found               1
+ID  CALL                          CODE                BYTES
+ 1  agent.v1.AgentService/Run     ok                   5056
+12  …StockService/ListWarehouses  resource_exhausted      7
+13  GET https://例え.jp/検索?…    not_found               1
 (hidden at this width: CODEC, TIME)`,
 	} {
 		if got := "\n" + strings.Join(drawn(t, calls(), width), "\n"); got != want {
@@ -159,6 +159,7 @@ func TestShorten(t *testing.T) {
 		{Middle, 11, "https://api.example.com/v1/items", "http…/items"},
 		{Middle, 9, "漢字かな交じり文", "漢…じり文"},
 		{Start, 10, "a/folder/of/file.proto", "…ile.proto"},
+		{Start, 14, "a/folder/of/file.proto", "…/file.proto"},
 		{End, 11, "the server reads it", "the server…"},
 		{End, 14, "the server reads it", "the server …"},
 		{End, 9, "internationalisation", "internat…"},
@@ -166,7 +167,10 @@ func TestShorten(t *testing.T) {
 		{Name, 19, "agent.v1.AgentService/Run", "…AgentService/Run"},
 		{Name, 16, "agent.v1.AgentService/Run", "AgentService/Run"},
 		{Name, 12, "agent.v1.AgentService/Run", "Agen…ice/Run"},
-		{Name, 12, "POST http://127.0.0.1:8080/x", "POST…:8080/x"},
+		{Name, 12, "POST http://127.0.0.1:8080/x", "POST …/x"},
+		{Name, 26, "GET https://api.example/v1/items?page=2", "GET api.example/v1/items?…"},
+		{Name, 18, "GET https://api.example/v1/items?page=2", "GET …/v1/items?…"},
+		{Name, 8, "GET https://api.example/v1/items?page=2", "GE…ems?…"},
 		{Whole, 5, "uncuttable", "uncu…"},
 	} {
 		got := Shorten(c.in, c.width, c.how)
@@ -203,5 +207,19 @@ func BenchmarkTable(b *testing.B) {
 		if err := (&Output{Writer: new(bytes.Buffer), TTY: true, Width: 80}).Table(t); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestSentencesBreakAtWordsOnATerminal(t *testing.T) {
+	text := "unwire: \x1b[31merror:\x1b[0m the server does not name the type\n  a second, indented line that is long\n"
+	var plain, tty bytes.Buffer
+	(&Output{Writer: &plain, Width: 30}).Sayf("%s", text)
+	if plain.String() != text {
+		t.Errorf("off a terminal: %q", plain.String())
+	}
+	(&Output{Writer: &tty, TTY: true, Width: 30}).Sayf("%s", text)
+	want := "unwire: \x1b[31merror:\x1b[0m the server does\n  not name the type\n  a second, indented line that\n    is long\n"
+	if tty.String() != want {
+		t.Errorf("got\n%swant\n%s", tty.String(), want)
 	}
 }

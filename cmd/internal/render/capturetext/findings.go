@@ -68,15 +68,15 @@ func FindingCounts(out *term.Output, c secret.Counts) {
 		if c.Staying > 0 {
 			removes = fmt.Sprintf("cannot remove %d of them", c.Staying)
 		}
-		fmt.Fprintf(out, "unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
+		out.Sayf("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
 	} else {
-		fmt.Fprintf(out, "unwire: nothing looks like a secret\n")
+		out.Sayf("unwire: nothing looks like a secret\n")
 	}
 	if c.Unsearched > 0 {
 		were := "1 place was"
 		if c.Unsearched > 1 {
 			were = fmt.Sprintf("%d places were", c.Unsearched)
 		}
-		fmt.Fprintf(out, "unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
+		out.Sayf("unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
 	}
 }

@@ -1,7 +1,6 @@
 package replaytext
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,9 +55,9 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 
 // Probed writes, in words, how a probe went.
 func Probed(out *term.Output, r *probe.Result) {
-	fmt.Fprintf(out, "%s, %s: %s, %s of bodies; %s may have run the handler\n", r.Runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
+	out.Sayf("%s, %s: %s, %s of bodies; %s may have run the handler\n", r.Runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
 	for _, n := range r.Notes {
-		fmt.Fprintf(out, "%s\n", term.Clean(n))
+		out.Sayf("%s\n", term.Clean(n))
 	}
 }
 

@@ -96,15 +96,15 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified writes, in words, how a verification went.
 func Verified(out *term.Output, v *probe.Verification) {
-	fmt.Fprintf(out, "%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler\n", term.Clean(v.Method),
+	out.Sayf("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler\n", term.Clean(v.Method),
 		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
 	for _, n := range v.Notes {
-		fmt.Fprintf(out, "%s\n", term.Clean(n))
+		out.Sayf("%s\n", term.Clean(n))
 	}
 	if v.Stopped != "" {
-		fmt.Fprintf(out, "unwire: error: %s\n", term.Clean(v.Stopped))
+		out.Sayf("unwire: error: %s\n", term.Clean(v.Stopped))
 		if hint := Hint(v.Reason, ""); hint != "" {
-			fmt.Fprintf(out, "unwire: hint: %s\n", hint)
+			out.Sayf("unwire: hint: %s\n", hint)
 		}
 	}
 }

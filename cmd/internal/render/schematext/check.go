@@ -46,7 +46,7 @@ func Check(out *term.Output, r *check.Report) error {
 		{Name: "FIELD", Shorten: term.Middle, Min: 12},
 		{Name: "WHAT", Shorten: term.End, Min: 12, Drop: 1},
 		{Name: "SEEN", Right: true, Drop: 3},
-		{Name: "FRAMES", Shorten: term.Middle, Min: 14, Drop: 2},
+		{Name: "FRAMES", Shorten: term.End, Min: 18, Drop: 2},
 	}, Detail: func(i int) bool { return i >= len(r.Unknown) && i < len(r.Unknown)+len(r.Contradicted) }})
 }
 

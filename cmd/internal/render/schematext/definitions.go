@@ -34,7 +34,7 @@ func Hits(out *term.Output, hits []compare.Hit) error {
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "KIND"},
 		{Name: "NAME", Shorten: term.Name, Min: 20},
-		{Name: "TYPE", Shorten: term.Name, Min: 10},
+		{Name: "TYPE", Shorten: term.End, Min: 10},
 		{Name: "COMMENT", Shorten: term.End, Min: 16, Drop: 1},
 		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 2},
 	}})
