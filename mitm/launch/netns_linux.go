@@ -62,7 +62,8 @@ func namespaceInit(args []string) int {
 			return c.sendFailure(statusNotExecutable, err, missingPackets)
 		}
 		files, kinds = append(files, packets), append(kinds, packetSocket)
-	} else if questions, err := process.OpenSockets(); err == nil {
+	}
+	if questions, err := process.OpenSockets(); err == nil {
 		files, kinds = append(files, questions), append(kinds, questionSocket)
 	}
 	// Capabilities are a thread's, and so is the death signal.
