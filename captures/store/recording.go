@@ -322,12 +322,6 @@ func (r *recording) Relate(kind captures.RelationKind, target int64) {
 	_ = r.store.writer.put(op{rel: &captures.Relation{Exchange: r.ex.ID, Kind: kind, Target: target}})
 }
 
-// Relate records how an exchange of the store is related to another one. Both must have
-// begun.
-func (s *Store) Relate(r captures.Relation) {
-	_ = s.writer.put(op{rel: &r}) // Store.Err keeps the error
-}
-
 // Trailers records the trailers of one direction.
 func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
 	r.mu.Lock()
