@@ -28,15 +28,18 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if f.json {
 		stdout = a.Err.Writer
 	}
-
-	// Signals go to the command, and the recording ends when the command does.
-	childEnded := a.Signals.ChildRuns()
-	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
+	code, count, err := launch.RunPassive(ctx, launch.Options{
+		// Signals go to the command, and the recording ends when the command does.
+		Begin: a.Signals.ChildRuns,
+		Argv:  argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer,
+	}, launch.Passive{
 		Init: []string{self, "namespace-init"}, KeyLog: p.recording.KeyLog(), Packet: p.recording.Packet,
 		Connection: p.programs.Add,
 	})
-	childEnded()
 	p.finder.Close() // no exchange waits for it any more
+	if errors.Is(err, context.Canceled) {
+		return errors.Join(err, p.abandon())
+	}
 	if err != nil {
 		return app.Fail(code, errors.Join(err, p.abandon()), capturetext.LaunchHint(err))
 	}
