@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -32,8 +33,8 @@ func PinningHint(failure string) string {
 }
 
 // ExchangeHead writes what is known of an exchange besides its frames, with the notes about
-// it as a whole.
-func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote) {
+// it as a whole. With folded set, headers are counted and not listed.
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote, folded bool) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
 	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
 	if at.Codec != "" {
@@ -73,10 +74,14 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	}
 	failure(out, w, at)
 	Notes(out, w, notes, "")
-	Headers(out, w, "↑", "", at.RequestHeaders)
-	Headers(out, w, "↑", "trailer ", at.RequestTrailers)
-	Headers(out, w, "↓", "", at.ResponseHeaders)
-	Headers(out, w, "↓", "trailer ", at.ResponseTrailers)
+	list := Headers
+	if folded {
+		list = headerCount
+	}
+	list(out, w, "↑", "", at.RequestHeaders)
+	list(out, w, "↑", "trailer ", at.RequestTrailers)
+	list(out, w, "↓", "", at.ResponseHeaders)
+	list(out, w, "↓", "trailer ", at.ResponseTrailers)
 	fmt.Fprintln(w)
 
 	switch {
@@ -146,6 +151,21 @@ func Headers(out *term.Output, w io.Writer, arrow, name string, lines captures.H
 	for _, h := range lines {
 		fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
 	}
+}
+
+// headerCount writes how many headers a section has, and the content type.
+func headerCount(out *term.Output, w io.Writer, arrow, name string, lines captures.Headers) {
+	if len(lines) == 0 {
+		return
+	}
+	if name == "" {
+		name = "header"
+	}
+	text := app.Counted(len(lines), strings.TrimSpace(name))
+	if media := lines.Get("content-type"); media != "" {
+		text += ", content-type: " + term.Clean(media)
+	}
+	fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(text))
 }
 
 func outcomeText(o captures.Outcome) string {

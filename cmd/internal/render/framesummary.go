@@ -24,22 +24,31 @@ type frameGroup struct {
 
 // FrameGroups joins neighbouring frames that are about the same.
 func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
+	read := func(f *decode.Frame) []*field.Field {
+		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
+	}
 	var out []frameGroup
 	for i := range ex.Frames {
-		f := &ex.Frames[i]
-		g := frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T)}
-		if f.End != nil {
-			g.Summary.path = strings.Join(endLines(f.End), "; ")
-		} else if f.Tree != nil {
-			g.Summary = summarise(decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree))
-		}
-		if n := len(out); n > 0 && out[n-1].Arrow == g.Arrow && out[n-1].Summary.extend(&g.Summary) {
-			out[n-1].Last = g.Last
-			continue
-		}
-		out = append(out, g)
+		out = appendToGroups(out, &ex.Frames[i], summariseFrame(&ex.Frames[i], read))
 	}
 	return out
+}
+
+// appendToGroups adds a frame to the last group, if it is about the same, or as one more.
+func appendToGroups(groups []frameGroup, f *decode.Frame, s frameSummary) []frameGroup {
+	if n := len(groups); n > 0 && groups[n-1].Arrow == Arrow(f.Dir) && groups[n-1].Summary.extend(&s) {
+		groups[n-1].Last = f.Seq
+		return groups
+	}
+	return append(groups, frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T), Summary: s})
+}
+
+// Span are the numbers of a group's frames: 3, or 3–10.
+func (g *frameGroup) Span() string {
+	if g.Last > g.First {
+		return fmt.Sprintf("%d–%d", g.First, g.Last)
+	}
+	return strconv.Itoa(g.First)
 }
 
 // A frameSummary is what a message is about: the path to where it branches, then the
@@ -48,6 +57,9 @@ type frameSummary struct {
 	path          string
 	text          string
 	names, values []string
+
+	// doubtful reports for each of names whether the reading of its value is in doubt.
+	doubtful []bool
 }
 
 func summarise(fields []*field.Field) (g frameSummary) {
@@ -64,6 +76,7 @@ func summarise(fields []*field.Field) (g frameSummary) {
 	for _, f := range fields {
 		g.names = append(g.names, fieldName(f))
 		g.values = append(g.values, shortValue(f))
+		g.doubtful = append(g.doubtful, certainty(f) != "" && !f.Chosen)
 	}
 	return g
 }

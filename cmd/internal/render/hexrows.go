@@ -233,7 +233,10 @@ func (v *hexView) label(f *field.Field, part bytePart) string {
 		part = partLength
 	}
 	s := v.o.Paint(partHead, head) + " " + v.o.Paint(part, value)
-	s += about(f)
+	if c := certainty(f); c != "" {
+		s += "  " + c
+	}
+	s += likeness(f)
 	if f.Error != "" {
 		s += "  " + v.o.Paint(partBad, "! "+plain(f.Error))
 	}
