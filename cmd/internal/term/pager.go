@@ -38,7 +38,7 @@ var errPagerEnded = errors.New("the pager has ended")
 // returns when it has ended.
 //
 // The context of write ends with the pager. That is no error.
-func (o *Output) Page(ctx context.Context, command string, running func() (ended func()), write func(context.Context, *Output) error) error {
+func (o *Output) Page(ctx context.Context, command string, running func() (ended func(), err error), write func(context.Context, *Output) error) error {
 	if !o.TTY || o.Height <= 0 || command == "" {
 		return write(ctx, o)
 	}
@@ -60,7 +60,7 @@ func (o *Output) Page(ctx context.Context, command string, running func() (ended
 type pager struct {
 	out     *Output
 	command string
-	running func() (ended func())
+	running func() (ended func(), err error)
 	cancel  context.CancelFunc
 
 	held bytes.Buffer
@@ -89,7 +89,9 @@ func (p *pager) Write(b []byte) (int, error) {
 		if p.rows < p.out.Height {
 			return len(b), nil
 		}
-		if err := p.start(); err != nil {
+		if err := p.start(); errors.Is(err, context.Canceled) {
+			return 0, err
+		} else if err != nil {
 			p.direct = true
 		}
 		held := bytes.Clone(p.held.Bytes())
@@ -125,7 +127,10 @@ func (p *pager) start() error {
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGHUP)
 	ended := func() {}
 	if p.running != nil {
-		ended = p.running()
+		if ended, err = p.running(); err != nil {
+			signal.Stop(caught)
+			return err
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		signal.Stop(caught)
