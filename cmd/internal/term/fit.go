@@ -80,7 +80,7 @@ func measure(t Table) (natural, least []int) {
 			}
 		}
 		least[j] = natural[j]
-		if c.Shorten != Whole {
+		if c.Shorten != whole {
 			least[j] = max(c.Min, min(tail, mostName))
 		}
 	}
@@ -105,7 +105,7 @@ func share(t Table, columns, natural, least []int, width int) []int {
 	widths := func(limit int, floor []int) []int {
 		out := slices.Clone(natural)
 		for _, j := range columns {
-			if t.Columns[j].Shorten != Whole {
+			if t.Columns[j].Shorten != whole {
 				out[j] = min(natural[j], max(limit, floor[j]))
 			}
 		}

@@ -11,11 +11,22 @@ const ellipsis = "…"
 type Shortening int
 
 const (
-	Whole  Shortening = iota // none: numbers, ids, codes; on a terminal too narrow for them, the end
-	Middle                   // the middle: addresses, URLs
-	End                      // the end, at a word: sentences
-	Start                    // the beginning: paths of files
-	Name                     // packages and folders before the last name: agent.v1.AgentService/Run is …AgentService/Run
+	// whole leaves nothing out: numbers, ids and codes. On a terminal that is too narrow
+	// even for them, the end is.
+	whole Shortening = iota
+
+	// Middle leaves out the middle: addresses, URLs.
+	Middle
+
+	// End leaves out the end, at a word: sentences.
+	End
+
+	// Start leaves out the beginning: paths of files.
+	Start
+
+	// Name leaves out packages and folders before the last name: shop.v1.OrderService/List
+	// becomes …OrderService/List.
+	Name
 )
 
 // Shorten makes cleaned text at most width cells wide. Wide characters count as two.

@@ -38,8 +38,7 @@ type Column struct {
 	// highest number first. Default: 0, never.
 	Drop int
 
-	// Shorten says which part of a cell that is too wide is left out. Default: Whole,
-	// none.
+	// Shorten says which part of a cell that is too wide is left out. Default: none.
 	Shorten Shortening
 
 	// Min is the width in cells below which the column is not shortened while there
@@ -49,7 +48,7 @@ type Column struct {
 	// Right aligns the cells to the right, as numbers are.
 	Right bool
 
-	// On limits the column to terminals or to other outputs. Default: Everywhere.
+	// On limits the column to terminals or to other outputs. Default: both.
 	On Medium
 
 	// Paint, if set, colours a cell of a drawn table; text is the whole cell, and shown
@@ -61,7 +60,7 @@ type Column struct {
 type Medium int
 
 const (
-	Everywhere Medium = iota
+	everywhere Medium = iota
 	Drawn             // on terminals only
 	Plain             // in tab-separated tables only
 )
@@ -86,7 +85,7 @@ func (o *Output) Table(t Table) error {
 func (t Table) on(m Medium) Table {
 	var keep []int
 	for i, c := range t.Columns {
-		if c.On == Everywhere || c.On == m {
+		if c.On == everywhere || c.On == m {
 			keep = append(keep, i)
 		}
 	}

@@ -171,7 +171,7 @@ func TestShorten(t *testing.T) {
 		{Name, 26, "GET https://api.example/v1/items?page=2", "GET api.example/v1/items?…"},
 		{Name, 18, "GET https://api.example/v1/items?page=2", "GET …/v1/items?…"},
 		{Name, 8, "GET https://api.example/v1/items?page=2", "GE…ems?…"},
-		{Whole, 5, "uncuttable", "uncu…"},
+		{whole, 5, "uncuttable", "uncu…"},
 	} {
 		got := Shorten(c.in, c.width, c.how)
 		if got != c.want {
