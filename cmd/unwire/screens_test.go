@@ -57,7 +57,7 @@ func (x *terminal) tmux(args ...string) string {
 	x.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", x.socket}, args...)...)
 	cmd.Dir = x.dir
-	cmd.Env = append(append(os.Environ(), "LANG=C.UTF-8", "TERM=xterm-256color", "UNWIRE_CONFIG="+filepath.Join(x.dir, "config")), x.env...)
+	cmd.Env = append(append(os.Environ(), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color", "UNWIRE_CONFIG="+filepath.Join(x.dir, "config")), x.env...)
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
 		return strings.HasPrefix(v, "TMUX") || strings.HasPrefix(v, "COLUMNS=") || strings.HasPrefix(v, "NO_COLOR=")
 	})

@@ -67,7 +67,7 @@ func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 			p.w.WriteString("  (cut off)")
 		}
 		if f.Error != "" {
-			p.w.WriteString("  " + p.out.Red("! "+plain(f.Error)))
+			p.w.WriteString("  " + p.out.Red("! "+term.Clean(f.Error)))
 		}
 		p.w.WriteString("\n")
 		Notes(p.out, p.w, p.notes[f.Off], indent+strings.Repeat("  ", depth+4))
@@ -178,7 +178,7 @@ func likeness(f *field.Field) string {
 		word += f.Note
 	}
 	if word != "" {
-		return "  = " + plain(word)
+		return "  = " + term.Clean(word)
 	}
 	return ""
 }
@@ -263,10 +263,4 @@ func listCut[T any](vs []T, limit int) string {
 		s += " …"
 	}
 	return s
-}
-
-// plain keeps what errors quote from the wire from controlling a terminal.
-func plain(s string) string {
-	q := strconv.Quote(s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }

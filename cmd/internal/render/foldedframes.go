@@ -73,10 +73,7 @@ func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.
 
 // groupLine writes a group on one line, in colours, cut to the terminal.
 func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
-	l := colouredLine{rest: out.Width}
-	if out.Width <= 0 {
-		l.rest = maxText
-	}
+	var l colouredLine
 	l.add(out.Bold, fmt.Sprintf("%s %-7s", g.Arrow, g.Span()))
 	l.add(out.Dim, fmt.Sprintf(" %8.1f ms  ", g.Milliseconds))
 	s := &g.Summary
@@ -86,6 +83,9 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	}
 	if s.text != "" {
 		l.add(out.Green, " "+strconv.Quote(s.text))
+	}
+	if s.leaf != "" {
+		l.add(out.Yellow, " "+s.leaf)
 	}
 	for i, name := range s.names {
 		l.add(nil, map[bool]string{true: " {", false: ", "}[i == 0])
@@ -102,8 +102,15 @@ func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
 	if len(s.names) > 0 {
 		l.add(nil, "}")
 	}
-	fmt.Fprintf(w, "%s\n", strings.TrimRight(l.text.String(), " "))
+	width := out.Width
+	if width <= 0 {
+		width = offTerminal
+	}
+	fmt.Fprintln(w, l.within(width))
 }
+
+// offTerminal is how wide the lines of folded frames are without a terminal.
+const offTerminal = 240
 
 func valueColour(out *term.Output, value string, doubtful bool) func(string) string {
 	switch {
@@ -115,28 +122,38 @@ func valueColour(out *term.Output, value string, doubtful bool) func(string) str
 	return out.Yellow
 }
 
-// A colouredLine is a line that is cut where the terminal ends.
-type colouredLine struct {
-	text strings.Builder
-	rest int // cells that are free
-	full bool
+// A colouredLine is a line that is cut where the terminal ends, and coloured after that.
+type colouredLine []colouredText
+
+type colouredText struct {
+	text   string
+	colour func(string) string
 }
 
-// add appends text in a colour, as far as it fits.
+// add appends text, which may hold anything, in a colour; nil is none.
 func (l *colouredLine) add(colour func(string) string, s string) {
-	if l.full || s == "" {
-		return
+	if colour == nil {
+		colour = func(s string) string { return s }
 	}
-	s = term.Clean(s)
-	if term.Cells(s) > l.rest {
-		if l.full = true; l.rest < 1 {
-			return
+	*l = append(*l, colouredText{term.Clean(s), colour})
+}
+
+// within is the line in a width.
+func (l colouredLine) within(width int) string {
+	total := 0
+	for _, t := range l {
+		total += term.Cells(t.text)
+	}
+	var b strings.Builder
+	for i, t := range l {
+		n := term.Cells(t.text)
+		if total <= width || i < len(l)-1 && n < width {
+			b.WriteString(t.colour(t.text))
+			width, total = width-n, total-n
+			continue
 		}
-		s = CutLine(s, l.rest)
+		b.WriteString(t.colour(CutLine(t.text+"…", max(width, 1))))
+		break
 	}
-	l.rest -= term.Cells(s)
-	if colour != nil {
-		s = colour(s)
-	}
-	l.text.WriteString(s)
+	return strings.TrimRight(b.String(), " ")
 }

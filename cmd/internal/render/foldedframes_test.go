@@ -37,7 +37,7 @@ func TestDeltasOfATextAreOneLine(t *testing.T) {
 	at := streamed("\n\x06The wo", "\n\x05rld is", "\n\x08 \x1b[2Jbig", "\x10\x05", "\n\x05again")
 	want := []string{
 		`↓ 0–2          0.0 ms  1 ×3 "The world is \x1b[2Jbig"`,
-		`↓ 3            3.0 ms  2`,
+		`↓ 3            3.0 ms  2 5`,
 		`↓ 4            4.0 ms  1 "again"`,
 	}
 	got := folded(t, &term.Output{}, at, nil)

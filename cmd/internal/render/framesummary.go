@@ -56,6 +56,7 @@ func (g *frameGroup) Span() string {
 type frameSummary struct {
 	path          string
 	text          string
+	leaf          string // the value at the path, if it is no text
 	names, values []string
 
 	// doubtful reports for each of names whether the reading of its value is in doubt.
@@ -69,6 +70,8 @@ func summarise(fields []*field.Field) (g frameSummary) {
 		steps = append(steps, fieldName(f))
 		if s, ok := f.Value.(string); ok && f.Kind == "string" {
 			g.text = s
+		} else if len(f.Fields) == 0 {
+			g.leaf = shortValue(f)
 		}
 		fields = f.Fields
 	}
@@ -87,7 +90,7 @@ func (g *frameSummary) extend(o *frameSummary) bool {
 		return false
 	}
 	g.text += o.text
-	g.values = nil // they are of one frame
+	g.values, g.leaf = nil, "" // they are of one frame
 	return true
 }
 
@@ -96,7 +99,7 @@ func (g frameSummary) String() string {
 	case g.text != "":
 		return g.path + " " + strconv.Quote(g.text)
 	case len(g.names) == 0:
-		return g.path
+		return strings.TrimSpace(g.path + " " + g.leaf)
 	}
 	parts := slices.Clone(g.names)
 	for i, v := range g.values {
