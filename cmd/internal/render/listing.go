@@ -22,6 +22,7 @@ var listed = []struct {
 	optional bool
 	text     func(*contract.Exchange) string
 }{
+	{term.Column{Name: "CAPTURE", Shorten: term.Start, Min: 12}, true, func(l *contract.Exchange) string { return l.File }},
 	{term.Column{Name: "ID", Right: true}, false, func(l *contract.Exchange) string { return strconv.FormatInt(l.ID, 10) }},
 	{term.Column{Name: "CALL", Shorten: term.Name, Min: 24}, false, CallName},
 	{term.Column{Name: "PROTOCOL", Drop: 3}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
