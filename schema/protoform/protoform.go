@@ -38,9 +38,9 @@ const (
 // Formats are all formats.
 func Formats() []string { return []string{string(JSON), string(Text)} }
 
-// A Finder returns the definition of a message by its full name, or nil. The messages in
+// A finder returns the definition of a message by its full name, or nil. The messages in
 // google.protobuf.Any are found by it.
-type Finder func(name string) protoreflect.MessageDescriptor
+type finder = func(name string) protoreflect.MessageDescriptor
 
 // Printed is a message in a format.
 type Printed struct {
@@ -58,7 +58,7 @@ const typeComment = "# proto-message: "
 //
 // Shape: JSON is indented; text begins with the name of its type, and with the paths of
 // lost fields in a comment.
-func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescriptor, find Finder) (*Printed, error) {
+func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescriptor, find finder) (*Printed, error) {
 	m := dynamicpb.NewMessage(md)
 	types := resolver{find}
 	if isJSON {
@@ -102,7 +102,7 @@ func Print(format Format, data []byte, isJSON bool, md protoreflect.MessageDescr
 // Parse reads what Print wrote, as protobuf.
 //
 // Errors: a name that the definitions lack.
-func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find Finder) ([]byte, error) {
+func Parse(format Format, text []byte, md protoreflect.MessageDescriptor, find finder) ([]byte, error) {
 	m := dynamicpb.NewMessage(md)
 	types := resolver{find}
 	var err error
@@ -171,7 +171,7 @@ func addLost(m protoreflect.Message, path string, found map[string]bool) {
 }
 
 // A resolver finds the types of messages in Any.
-type resolver struct{ find Finder }
+type resolver struct{ find finder }
 
 func (r resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {
 	if r.find != nil {

@@ -52,6 +52,9 @@ as the one stream that it is, with what was missing, repeated or out of order
 			if cmd.Flags().Changed("full") {
 				f.folded = !f.full
 			}
+			if err := f.checkFormat(); err != nil {
+				return err
+			}
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
@@ -92,9 +95,6 @@ type showFlags struct {
 func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error {
 	addr, err := app.AddressArgs(args, f.follow || f.choices)
 	if err != nil {
-		return err
-	}
-	if err := f.checkFormat(); err != nil {
 		return err
 	}
 	switch {
@@ -163,20 +163,23 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if o.explain != "" {
 		return explainFrames(a, ex, frames, v, o)
 	}
-	switch {
-	case o.format != formatText:
-		err = printByDefinitions(a, at, frames, v, o, addr)
-	case o.json:
-		err = printFrames(a, at, frames, v, notes)
-	default:
-		err = paged(ctx, a, o.noPager, func(ctx context.Context) error {
-			return writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
-		})
-	}
-	if err != nil {
+	if err := printShown(ctx, a, capture, at, frames, v, notes, addr, o); err != nil {
 		return err
 	}
 	return undecoded(a, ex, readErr)
+}
+
+// printShown prints frames in the form that the flags name.
+func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, addr query.Address, o showFlags) error {
+	switch {
+	case o.format != formatText:
+		return printByDefinitions(a, at, frames, v, o, addr)
+	case o.json:
+		return printFrames(a, at, frames, v, notes)
+	}
+	return paged(ctx, a, o.noPager, func(ctx context.Context) error {
+		return writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
+	})
 }
 
 // printFrames prints frames of an exchange as JSON, with the notes about them.
@@ -209,7 +212,8 @@ func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at con
 	}
 	options := o.frameOptions()
 	for i := range frames {
-		if err := ctx.Err(); err != nil { // the pager has ended, or the command is to end
+		// The pager may have ended.
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		options.Notes = notes.Of(&frames[i])
