@@ -131,7 +131,7 @@ var table = map[string]row{
 	},
 	"decode/known": {why: "the well-known types are a table"},
 	"decode/filter": {
-		imports: []string{"decode", "decode/fieldpath"},
+		imports: []string{"captures", "decode", "decode/envelope", "decode/fieldpath", "decode/jsontree", "decode/search", "decode/wire"},
 		why:     "one language selects exchanges and frames, wherever they are listed, searched or ruled on",
 	},
 	"decode": {
@@ -297,6 +297,10 @@ var table = map[string]row{
 	"cmd/internal/render/capturetext": {
 		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
 		why: "prints what became of captures, by whatever format",
+	},
+	"cmd/internal/render/exchangeline": {
+		imports: []string{"cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term"}, tests: []string{"captures", "decode"},
+		why: "prints a line of a listing where no table can be",
 	},
 	"cmd/internal/render": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm/refusal", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
