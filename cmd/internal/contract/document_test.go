@@ -147,7 +147,7 @@ type docs struct {
 	// comments are the comments of types and fields, by package: "Type" and "Type.Field".
 	comments map[string]map[string]string
 
-	// meanings are the lines of testdata/members.txt, by object and member; used are those that
+	// meanings are the lines of testdata/members.txt, by object or OBJECT.MEMBER; used are those that
 	// were needed.
 	meanings map[string]string
 	used     map[string]bool
@@ -243,6 +243,10 @@ func (d *docs) describe(t *testing.T, b *strings.Builder, name string, s *jsonsc
 		t.Fatalf("no schema of %s", name)
 	}
 	fmt.Fprintf(b, "\n### %s\n\n", d.titles[name])
+	if text, ok := d.meanings[d.titles[name]]; ok {
+		s.Description = text
+		d.used[d.titles[name]] = true
+	}
 	if s.Description != "" {
 		b.WriteString(s.Description + "\n\n")
 	}
