@@ -58,7 +58,9 @@ func TestFormatWithSQLiteShell(t *testing.T) {
 // handshake.
 func writeDocumented(t *testing.T, path string) {
 	t.Helper()
-	s, err := Create(path, Options{})
+	// Without redaction nothing is held back, and with one chunk for each exchange the segments do
+	// not depend on when the writer commits.
+	s, err := Create(path, Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,6 @@ func writeDocumented(t *testing.T, path string) {
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "accept", Value: "*/*"}},
 	})
 	call.ChunkAt(captures.Up, time.Millisecond, []byte("\x0a\x03tea"))
-	call.ChunkAt(captures.Down, 2500*time.Microsecond, []byte("\x08\x2a"))
 	call.EndAt(3*time.Millisecond, captures.Complete, "")
 
 	shake := begin(captures.Exchange{Method: "GET", URL: "https://api.example/chat", HTTP: "1.1", Status: 101})
@@ -83,7 +84,6 @@ func writeDocumented(t *testing.T, path string) {
 	ws := begin(captures.Exchange{Transport: captures.WebSocket, URL: "wss://api.example/chat", HTTP: "1.1"})
 	ws.Relate(captures.HandshakeOf, shake.ID())
 	ws.MessageAt(captures.Up, 2*time.Millisecond, captures.OpText|captures.OpFinal, []byte("hello"))
-	ws.MessageAt(captures.Down, 4*time.Millisecond, captures.OpText|captures.OpFinal, []byte("welcome"))
 	ws.EndAt(5*time.Millisecond, captures.Complete, "")
 
 	place := captures.Place{Exchange: call.ID(), Dir: captures.Up, Path: "1"}
