@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 )
 
 // Run runs the program and returns its exit status.
@@ -68,8 +70,10 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	}
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
+	var profile string
+	root.PersistentFlags().StringVar(&profile, "profile", app.AutoProfile, "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		return a.Start(color, stdout, stderr)
+		return cmp.Or(a.Start(color, stdout, stderr), a.SetProfile(profile))
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))

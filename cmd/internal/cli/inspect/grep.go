@@ -194,7 +194,7 @@ type grep struct {
 // read, and then returns the damage as the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := query.ParseAddress(name)
-	capture, err := app.OpenCapture(addr.File)
+	capture, err := g.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func lsCommand(a *app.App) *cobra.Command {
 }
 
 func ls(ctx context.Context, a *app.App, file string, asJSON bool) error {
-	capture, err := app.OpenCapture(file)
+	capture, err := a.OpenCapture(file)
 	if err != nil {
 		return err
 	}

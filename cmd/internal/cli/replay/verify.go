@@ -1,9 +1,11 @@
 package replaycmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,14 +111,14 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return app.Usagef("--proto none leaves nothing to verify")
 	}
 	f.OmitSecrets = f.noAuth
-	reach, err := f.settings(ctx, addr.File)
+	reach, err := f.settings(ctx, a, addr.File)
 	if err != nil {
 		return err
 	}
 	if f.noAuth {
 		reach.Credentials = nil
 	}
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -126,6 +128,10 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return err
 	}
 	if f.standin || f.To == "" && !f.Live && !methods.Local() {
+		if !f.standin && !a.ShowsProfile(ctx, addr.File) {
+			return app.Fail(app.ExitUsage, errors.New("the capture is not of this machine: which server is to be asked?"),
+				"--to names a server; --live and --allow-host ask the captured one")
+		}
 		if !f.standin {
 			a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
 		}
@@ -172,9 +178,19 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 	case addr.Exchange != 0 && methods.Exchanges == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
 	case methods.Len() == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), "--proto names the folder of definitions")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "--proto names the folder of definitions"))
 	}
 	return methods, nil
+}
+
+// servicesOf are the services of methods such as /pkg.Service/Method.
+func servicesOf(methods []string) []string {
+	var list []string
+	for _, m := range methods {
+		service, _, _ := strings.Cut(strings.TrimPrefix(m, "/"), "/")
+		list = append(list, service)
+	}
+	return list
 }
 
 // verifyMethods verifies the methods and prints what came of each.
