@@ -37,9 +37,9 @@ const protoVariable = "UNWIRE_PROTO"
 // LoadDefinitions loads the definitions by which a command reads captures, which may be
 // addresses, and anything that is no capture. name is what --proto names: whatever LoadSource
 // reads, or "none" for no schema at all. Without a name they are the first of these that are
-// there: what UNWIRE_PROTO names, what a capture keeps, and the built-in definitions if the
-// captures have calls of their packages, or no exchange yet. Otherwise the schema has no files.
-// The well-known services stand behind all of them.
+// there: what UNWIRE_PROTO names, what a capture keeps, what unwire.yaml names, and the built-in
+// definitions if the captures have calls of their packages, or no exchange yet. Otherwise the
+// schema has no files. The well-known services stand behind all of them.
 func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, nil
@@ -66,6 +66,11 @@ func (a *App) LoadDefinitions(ctx context.Context, name string, captures ...stri
 func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures ...string) (*schema.Schema, error) {
 	if named(name) == NoDefinitions {
 		return nil, Usagef("--proto none leaves nothing to %s against", verb)
+	}
+	for _, name := range captures {
+		if _, err := os.Stat(query.ParseAddress(name).File); err != nil {
+			return nil, err // rather than that it shows no package
+		}
 	}
 	s, err := a.FindDefinitions(ctx, name, nil, captures...)
 	if s == nil && err == nil {
@@ -114,7 +119,44 @@ func (a *App) remembered(ctx context.Context, name string, captures []string) (*
 		}
 		return s, err
 	}
-	return a.KeptDefinitions(ctx, captures...)
+	s, err := a.KeptDefinitions(ctx, captures...)
+	if s != nil || err != nil || a.project == nil {
+		return s, err
+	}
+	return a.projectDefinitions(ctx)
+}
+
+// projectDefinitions loads the definitions that unwire.yaml names; nil for none. Of files with
+// one path the first counts.
+func (a *App) projectDefinitions(ctx context.Context) (*schema.Schema, error) {
+	switch names := a.project.Definitions; len(names) {
+	case 0:
+		return nil, nil
+	case 1:
+		s, err := a.LoadSource(ctx, names[0])
+		return s, a.projectSourceError(err)
+	}
+	var files []protoreflect.FileDescriptor
+	for _, name := range a.project.Definitions {
+		s, err := a.LoadSource(ctx, name)
+		if err != nil {
+			return nil, a.projectSourceError(err)
+		}
+		for _, f := range s.Files {
+			if !slices.ContainsFunc(files, func(g protoreflect.FileDescriptor) bool { return g.Path() == f.Path() }) {
+				files = append(files, f)
+			}
+		}
+	}
+	return schema.FromFiles(files...), nil
+}
+
+// projectSourceError says of an error that unwire.yaml names what could not be loaded.
+func (a *App) projectSourceError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("definitions of %s: %w", a.project.Path, err)
 }
 
 // named is what --proto names, or else UNWIRE_PROTO.
@@ -177,7 +219,7 @@ func services(ctx context.Context, captures []string) iter.Seq[string] {
 			if err != nil {
 				continue
 			}
-			for service := range c.Services(ctx) {
+			for service := range c.Methods(ctx) {
 				if !yield(service) {
 					c.Close()
 					return

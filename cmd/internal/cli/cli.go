@@ -7,13 +7,15 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
@@ -59,6 +61,10 @@ func sayAbandoned(stderr io.Writer) {
 	}
 }
 
+// withoutProject are commands that neither read traffic nor record it, so that unwire.yaml says
+// nothing to them and they work if it is wrong.
+var withoutProject = []string{"-", "version", "config", "ca", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
@@ -71,13 +77,23 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
 	var profile string
-	root.PersistentFlags().StringVar(&profile, "profile", app.AutoProfile, "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		return cmp.Or(a.Start(color, stdout, stderr), a.SetProfile(profile))
+	root.PersistentFlags().StringVar(&profile, "profile", "", "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.Start(color, stdout, stderr); err != nil {
+			return err
+		}
+		return a.Configure(profile, !slices.Contains(withoutProject, strings.Fields(cmd.CommandPath() + " -")[1]))
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
 	})
 	root.AddCommand(commands(a)...)
+	// --schema is how --proto was spelt before.
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "schema" {
+			name = "proto"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return root
 }

@@ -34,22 +34,22 @@ func (c *Capture) KeptDefinitions(ctx context.Context) (*schema.Schema, error) {
 	return schema.FromStored(ctx, texts, sets)
 }
 
-// Services yields the full names of the services that requests of the capture name, each
-// once, and "" once for requests that name none. Only URLs are read. Of a damaged capture
-// there are those that can be read.
-func (c *Capture) Services(ctx context.Context) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		seen := map[string]bool{}
+// Methods yields the services and names of the methods that requests of the capture name, each
+// once, and "" once for requests that name none. Only URLs are read. Of a damaged capture there
+// are those that can be read.
+func (c *Capture) Methods(ctx context.Context) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		seen := map[[2]string]bool{}
 		for r, err := range c.Requests(ctx) {
 			if err != nil {
 				return // what the capture is read for reports that
 			}
-			service := decode.ServiceOf(r.Method, r.URL)
-			if seen[service] {
+			service, rpc := decode.MethodOfURL(r.Method, r.URL)
+			if seen[[2]string{service, rpc}] {
 				continue
 			}
-			seen[service] = true
-			if !yield(service) {
+			seen[[2]string{service, rpc}] = true
+			if !yield(service, rpc) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 // Package annotate has the commands that add to a capture what its user knows: note, for
 // notes and marks, and use, for definitions. Both also work while the capture is being
-// recorded: its recorder stores what they send it.
+// recorded: its recorder stores what they send it. The command config shows what unwire.yaml
+// says of all captures of a folder.
 //
 // A file has the name of its command.
 package annotate
@@ -20,7 +21,7 @@ import (
 
 // Commands are the commands of this group.
 func Commands(a *app.App) []*cobra.Command {
-	return []*cobra.Command{noteCommand(a), useCommand(a)}
+	return []*cobra.Command{noteCommand(a), useCommand(a), configCommand(a)}
 }
 
 // change runs do, which adds to a capture. A capture of an older format is converted first.
