@@ -67,6 +67,11 @@ func (a *App) NeedDefinitions(ctx context.Context, name, verb string, captures .
 	if named(name) == NoDefinitions {
 		return nil, Usagef("--proto none leaves nothing to %s against", verb)
 	}
+	for _, name := range captures {
+		if _, err := os.Stat(query.ParseAddress(name).File); err != nil {
+			return nil, err // rather than that it shows no package
+		}
+	}
 	s, err := a.FindDefinitions(ctx, name, nil, captures...)
 	if s == nil && err == nil {
 		packages := undefined(withWellKnown(nil), slices.Collect(services(ctx, captures)))
