@@ -38,6 +38,10 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if notes {
 		head = append(head, "NOTES")
 	}
+	files := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.File != "" })
+	if files {
+		head = append([]string{"CAPTURE"}, head...)
+	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
@@ -59,6 +63,9 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		}
 		if notes {
 			rows[i] = append(rows[i], notesText(l))
+		}
+		if files {
+			rows[i] = append([]string{l.File}, rows[i]...)
 		}
 	}
 	return out.Table(head, rows)
