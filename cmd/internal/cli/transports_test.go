@@ -190,6 +190,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"encode F", 3, ""},
 		{"note F#2/down/1 beat", 0, ""},
 		{"use D/inferred F", 0, ""},
+		{"config", 0, ""},
 	}
 	known := map[string]bool{}
 	for _, c := range cases {

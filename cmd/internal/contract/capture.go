@@ -268,6 +268,7 @@ type Match struct {
 	Frame    *int   `json:"frame,omitempty"`  // none for what is of no frame
 	Frames   []int  `json:"frames,omitempty"` // that the match spans
 	Path     string `json:"path"`
+	Name     string `json:"name,omitempty"` // Path in names, where definitions have them
 	Kind     string `json:"kind"`
 	Match    string `json:"match"`
 	Before   string `json:"before"`

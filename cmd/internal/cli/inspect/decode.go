@@ -67,7 +67,7 @@ there is the place, what was expected and found, and all that can be read.`,
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
-	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
 	return cmd
 }
