@@ -38,7 +38,8 @@ var Schema = sync.OnceValue(func() *schema.Schema {
 		s, err = schema.FromDescriptorSet(&set)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("wellknown: the embedded descriptors: %v", err)) // the test links them
+		// The test links the same bytes.
+		panic(fmt.Sprintf("wellknown: the embedded descriptors: %v", err))
 	}
 	return s
 })

@@ -128,12 +128,8 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return err
 	}
 	if f.standin || f.To == "" && !f.Live && !methods.Local() {
-		if !f.standin && !a.ShowsProfile(ctx, addr.File) {
-			return app.Fail(app.ExitUsage, errors.New("the capture is not of this machine: which server is to be asked?"),
-				"--to names a server; --live and --allow-host ask the captured one")
-		}
-		if !f.standin {
-			a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+		if err := f.chooseStandin(ctx, a, addr.File); err != nil {
+			return err
 		}
 		stop, err := startStandin(a, nil, &reach, "")
 		if err != nil {
@@ -151,6 +147,21 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		o.Options.Journal = file
 	}
 	return verifyMethods(ctx, a, store, methods, o, f)
+}
+
+// chooseStandin reports that the stand-in is asked if nobody said so.
+//
+// Errors: a capture of a service that the stand-in is none of.
+func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string) error {
+	switch {
+	case f.standin:
+	case a.ShowsProfile(ctx, file):
+		a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+	default:
+		return app.Fail(app.ExitUsage, errors.New("the capture is not of this machine: which server is to be asked?"),
+			"--to names a server; --live and --allow-host ask the captured one")
+	}
+	return nil
 }
 
 // methodsOptions are the options that the flags and what they reach say.

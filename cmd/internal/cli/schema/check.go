@@ -63,10 +63,7 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 }
 
 func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) error {
-	defs, err := a.LoadDefinitions(ctx, f.proto, inputs...)
-	if defs == nil && err == nil {
-		return app.Usagef("--proto none leaves nothing to check against")
-	}
+	defs, err := checkedDefinitions(ctx, a, f.proto, inputs)
 	if err != nil {
 		return err
 	}
@@ -118,6 +115,15 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nothingChecked(report, coverage.Exchanges)
+}
+
+// checkedDefinitions are the definitions that captures are checked against.
+func checkedDefinitions(ctx context.Context, a *app.App, proto string, inputs []string) (*schema.Schema, error) {
+	defs, err := a.LoadDefinitions(ctx, proto, inputs...)
+	if defs == nil && err == nil {
+		err = app.Usagef("--proto none leaves nothing to check against")
+	}
+	return defs, err
 }
 
 // unknownServices are the services of the methods that definitions do not have.
