@@ -183,7 +183,7 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
 		why:     "measures inference and matching on corpora",
 	},
-	"schema/infer/naming":  {imports: []string{"schema", "schema/infer"}, tests: []string{"captures", "decode"}, why: "names of definitions are put into what was inferred, which knows none"},
+	"schema/infer/naming":  {imports: []string{"schema", "schema/infer"}, tests: []string{"captures", "decode", "decode/"}, why: "names of definitions are put into what was inferred, which knows none"},
 	"cmd/internal/project": {imports: []string{"captures/profile"}, why: "what a folder says of its traffic is read before anything is, and knows no command"},
 	"schema/wellknown":     {imports: []string{"schema"}, tests: []string{"captures", "decode"}, why: "services that are the same everywhere are definitions, made of others' descriptors"},
 	"schema/match":         {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},

@@ -8,6 +8,8 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
 	"unwire/schema"
 	"unwire/schema/infer"
 )
@@ -25,7 +27,7 @@ func TestFields(t *testing.T) {
 	for range 20 {
 		ex := &decode.Exchange{Call: decode.Call{Protocol: decode.ConnectUnary, Codec: "proto", Service: "shop.v1.Shop", RPC: "Get"}}
 		for _, dir := range []captures.Direction{captures.Up, captures.Down} {
-			ex.Frames = append(ex.Frames, decode.Frame{Dir: dir, Data: data})
+			ex.Frames = append(ex.Frames, decode.Frame{Dir: dir, Frame: envelope.Frame{Data: data}, Tree: wire.Parse(data, wire.Options{})})
 		}
 		if err := ev.AddExchange(ex); err != nil {
 			t.Fatal(err)

@@ -92,7 +92,7 @@ func showConfig(a *app.App, asJSON bool) error {
 		add("secret keys", fmt.Sprintf("%s and %d or more letters and digits", k.Prefix, k.MinLength))
 	}
 	add("secret fields", f.Secrets.Fields...)
-	return a.Out.Table([]string{"WHAT", "VALUE"}, rows)
+	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "WHAT"}, {Name: "VALUE", Shorten: term.Middle, Min: 20}}})
 }
 
 // newProjectFile is the contract's object for a file.
