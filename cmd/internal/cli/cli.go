@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 )
@@ -78,11 +79,15 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
 	var profile string
 	root.PersistentFlags().StringVar(&profile, "profile", "", "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
 			return err
 		}
-		return a.Configure(profile, !slices.Contains(withoutProject, strings.Fields(cmd.CommandPath() + " -")[1]))
+		if err := a.Configure(profile, !slices.Contains(withoutProject, strings.Fields(cmd.CommandPath() + " -")[1])); err != nil {
+			return err
+		}
+		completeCaptures(cmd, a, args)
+		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
@@ -96,4 +101,16 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	return root
+}
+
+// completeCaptures completes the captures that a command is about to use, if their recorder
+// was killed.
+func completeCaptures(cmd *cobra.Command, a *app.App, args []string) {
+	if cmd.Hidden {
+		return
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, f.Value.String()) })
+	for _, word := range args {
+		a.CompleteKilled(cmd.Context(), query.ParseAddress(word).File)
+	}
 }

@@ -268,11 +268,11 @@ type Match struct {
 	Frame    *int   `json:"frame,omitempty"`  // none for what is of no frame
 	Frames   []int  `json:"frames,omitempty"` // that the match spans
 	Path     string `json:"path"`
-	Name     string `json:"name,omitempty"` // Path in names, where definitions have them
 	Kind     string `json:"kind"`
 	Match    string `json:"match"`
 	Before   string `json:"before"`
 	After    string `json:"after"`
+	Name     string `json:"name,omitempty"` // Path in names, where definitions have them
 }
 
 // MatchedExchange is a line of `unwire grep -l` and `-c`: an exchange that has matches.
