@@ -150,6 +150,19 @@ func methodOf(rawURL string) (service, rpc string) {
 	return service, rpc
 }
 
+// MethodOfURL returns the full name of the service and the name of the method that a request with
+// a method of HTTP and a URL may be a call of; "" if the URL names none in a package. Unlike
+// Classify it needs no headers, so that not every request for which it returns names is a call.
+func MethodOfURL(method, rawURL string) (service, rpc string) {
+	if method == "GET" && !strings.Contains(rawURL, "message=") {
+		return "", ""
+	}
+	if service, rpc = methodOf(rawURL); !strings.Contains(service, ".") {
+		return "", ""
+	}
+	return service, rpc
+}
+
 // isName reports whether s is an identifier of a .proto file.
 func isName(s string) bool {
 	for i, r := range s {

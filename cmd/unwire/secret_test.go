@@ -47,6 +47,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "note", "a.uwc", "1", "the first call")
 	s.ok(0, "note", "a.uwc")
 	s.ok(0, "use", "--list", "a.uwc")
+	s.ok(0, "config", "--json")
+	s.ok(0, "config", "schema")
 	for _, id := range []string{"1", "2", "3"} {
 		s.ok(0, "show", "a.uwc", id)
 		s.ok(0, "show", "--json", "a.uwc", id)

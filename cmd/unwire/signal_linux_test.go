@@ -96,6 +96,8 @@ var signalCases = []signalCase{
 	{args: "note BIG.uwc 1/up/0 text"},
 	{args: "use FIFO SMALL.uwc"},
 	{args: "use --list SMALL.uwc", blocked: true},
+	{args: "config --json", blocked: true},
+	{args: "config schema", blocked: true},
 	{args: "chat SMALL.uwc", blocked: true},
 	{args: "chat BIG.uwc"},
 	{args: "chat --follow NEW.uwc"},

@@ -22,6 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/cmd/internal/project"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/credential"
@@ -72,6 +73,11 @@ type App struct {
 	Out     *term.Output
 	Err     *term.Output
 	started bool // arguments were understood; what fails now is not usage
+
+	// profile is what --profile or unwire.yaml chooses, project what unwire.yaml says; nil
+	// for nothing.
+	profile string
+	project *project.File
 }
 
 // New returns a run of the program whose command ends with ctx.

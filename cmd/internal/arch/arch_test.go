@@ -205,7 +205,10 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
 		why:     "measures inference and matching on corpora",
 	},
-	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
+	"schema/infer/naming":  {imports: []string{"schema", "schema/infer"}, tests: []string{"captures", "decode", "decode/"}, why: "names of definitions are put into what was inferred, which knows none"},
+	"cmd/internal/project": {imports: []string{"captures/profile"}, why: "what a folder says of its traffic is read before anything is, and knows no command"},
+	"schema/wellknown":     {imports: []string{"schema"}, tests: []string{"captures", "decode"}, why: "services that are the same everywhere are definitions, made of others' descriptors"},
+	"schema/match":         {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
 	"schema/align": {
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
@@ -314,7 +317,7 @@ var table = map[string]row{
 		why:     "answers questions about captures for every surface, and knows none of these",
 	},
 	"cmd/internal/app": {
-		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/project", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
 		why:     "what a run of the program is knows no command",
 	},
 	"cmd/internal/render/capturetext": {

@@ -13,7 +13,7 @@ import (
 var subject = regexp.MustCompile(`(?i)cursor\.sh|x-cursor-|agent\.v1|aiserver\.v1|cursor`)
 
 // knowsSubject are the folders that may name the service that proto/ describes.
-var knowsSubject = []string{"proto/", "replay/standin/", "replay/internal/standintest/", "replay/agent/", "cmd/internal/demo/", "cmd/internal/arch/"}
+var knowsSubject = []string{"proto/", "replay/standin/", "replay/internal/standintest/", "replay/agent/", "cmd/internal/demo/", "cmd/internal/arch/", "cmd/unwire/docs/"}
 
 // literals are the words in which users name the profile, and words that mean
 // something else: a mouse's pointer in CSS, the place in a listing, and a family of

@@ -10,6 +10,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 )
 
 // Run runs the program and returns its exit status.
@@ -59,6 +62,10 @@ func sayAbandoned(stderr io.Writer) {
 	}
 }
 
+// withoutProject are commands that neither read traffic nor record it, so that unwire.yaml says
+// nothing to them and they work if it is wrong.
+var withoutProject = []string{"-", "version", "config", "ca", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
 func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
@@ -70,8 +77,13 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	}
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
+	var profile string
+	root.PersistentFlags().StringVar(&profile, "profile", "", "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.Start(color, stdout, stderr); err != nil {
+			return err
+		}
+		if err := a.Configure(profile, !slices.Contains(withoutProject, strings.Fields(cmd.CommandPath() + " -")[1])); err != nil {
 			return err
 		}
 		completeCaptures(cmd, a, args)
@@ -81,6 +93,13 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
 	})
 	root.AddCommand(commands(a)...)
+	// --schema is how --proto was spelt before.
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "schema" {
+			name = "proto"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return root
 }
 

@@ -171,9 +171,9 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"schema merge-evidence D/ev.json", 0, ""},
 		{"schema check F", 1, "passes over 1 WebSocket and 2 connections without HTTP: no calls of an RPC"},
 		{"schema check F#2", 3, refused},
-		{"schema match F#2", -1, "websocket /ws/42:down"},
-		{"schema match F#3", 1, "nothing to match"},
-		{"schema match --as delimited F#4", -1, "tcp feed.example:7000:down"},
+		{"schema match --profile cursor F#2", -1, "websocket /ws/42:down"},
+		{"schema match --profile cursor F#3", 1, "nothing to match"},
+		{"schema match --profile cursor --as delimited F#4", -1, "tcp feed.example:7000:down"},
 		{"schema update --proto D/inferred --from F", 0, "schema update passes over 1 WebSocket and 2 connections"},
 		{"schema update --proto D/inferred --from F#3", 3, refused},
 		{"schema diff F F", 3, "neither a folder"},
@@ -190,6 +190,7 @@ func TestEveryCommandKnowsTransports(t *testing.T) {
 		{"encode F", 3, ""},
 		{"note F#2/down/1 beat", 0, ""},
 		{"use D/inferred F", 0, ""},
+		{"config", 0, ""},
 	}
 	known := map[string]bool{}
 	for _, c := range cases {

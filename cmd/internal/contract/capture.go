@@ -272,6 +272,7 @@ type Match struct {
 	Match    string `json:"match"`
 	Before   string `json:"before"`
 	After    string `json:"after"`
+	Name     string `json:"name,omitempty"` // Path in names, where definitions have them
 }
 
 // MatchedExchange is a line of `unwire grep -l` and `-c`: an exchange that has matches.

@@ -59,6 +59,32 @@ func (l *Exchange) AddNote(n *captures.Note) {
 	l.Notes++
 }
 
+// A ProjectFile is what `unwire config` prints: the unwire.yaml of the working folder.
+type ProjectFile struct {
+	version
+	File        string   `json:"file"` // "" if there is none; then the rest is empty
+	Definitions []string `json:"definitions"`
+	Profile     string   `json:"profile"` // "" if the file does not say
+	Weights     string   `json:"weights"`
+
+	// Redact are the rules for secrets that the file adds.
+	Redact ProjectRules `json:"redact"`
+}
+
+// ProjectRules are rules for secrets of an unwire.yaml.
+type ProjectRules struct {
+	Headers []string     `json:"headers"`
+	Names   []string     `json:"names"` // of query parameters and JSON members
+	Keys    []ProjectKey `json:"keys"`
+	Fields  []string     `json:"fields"` // full names of message fields
+}
+
+// A ProjectKey is what keys of one kind look like.
+type ProjectKey struct {
+	Prefix    string `json:"prefix"`
+	MinLength int    `json:"min_length"` // letters and digits at least, behind the prefix
+}
+
 // A KeptDefinition is a line of `unwire use --list`: a part of the definitions that a capture
 // keeps.
 type KeptDefinition struct {

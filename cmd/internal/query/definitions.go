@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"iter"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/schema"
 )
 
@@ -30,4 +32,26 @@ func (c *Capture) KeptDefinitions(ctx context.Context) (*schema.Schema, error) {
 		return nil, nil
 	}
 	return schema.FromStored(ctx, texts, sets)
+}
+
+// Methods yields the services and names of the methods that requests of the capture name, each
+// once, and "" once for requests that name none. Only URLs are read. Of a damaged capture there
+// are those that can be read.
+func (c *Capture) Methods(ctx context.Context) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		seen := map[[2]string]bool{}
+		for r, err := range c.Requests(ctx) {
+			if err != nil {
+				return // what the capture is read for reports that
+			}
+			service, rpc := decode.MethodOfURL(r.Method, r.URL)
+			if seen[[2]string{service, rpc}] {
+				continue
+			}
+			seen[[2]string{service, rpc}] = true
+			if !yield(service, rpc) {
+				return
+			}
+		}
+	}
 }

@@ -31,6 +31,10 @@ type Search struct {
 	Filter      *filter.Filter
 	Definitions *schema.Schema
 
+	// Names loads the definitions that name the fields of matches, when there is a first
+	// match; nil for no names.
+	Names func() (*schema.Schema, error)
+
 	// Match is called with each match, and says whether to look for more in the exchange.
 	Match func(*contract.Match) (more bool, err error)
 
@@ -91,7 +95,8 @@ func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 
 // searchExchange looks into one exchange while it is read.
 func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, all *conversation.Set, at Address, s *Search) error {
-	if !methodMatches(s.Method, decode.Classify(rec)) {
+	call := decode.Classify(rec)
+	if !methodMatches(s.Method, call) {
 		return nil
 	}
 	selected, whole := s.selection(rec)
@@ -112,7 +117,10 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 			return true
 		}
 		found++
-		more, failed = s.Match(newMatch(at, &m))
+		line := newMatch(at, &m)
+		if line.Name, failed = s.nameOf(call, &m); failed == nil {
+			more, failed = s.Match(line)
+		}
 		stopped = !more || failed != nil
 		return !stopped
 	})
@@ -163,6 +171,19 @@ func (s *Search) selection(rec *captures.Exchange) (frames func(*decode.Frame) b
 		return func(*decode.Frame) bool { return true }, true
 	}
 	return func(f *decode.Frame) bool { return s.Filter.Frame(x, s.selector.frame(x.Call, f)) == filter.Yes }, false
+}
+
+// nameOf is the path of a match in names; "" if they are not known.
+func (s *Search) nameOf(call decode.Call, m *search.Match) (string, error) {
+	if s.Names == nil || m.Frame < 0 || call.Service == "" {
+		return "", nil
+	}
+	defs, err := s.Names()
+	if err != nil {
+		return "", err
+	}
+	_, name := namer{root: defs.FrameType(call, m.Dir)}.field(m.Path)
+	return name, nil
 }
 
 // inNotes looks for a text in the notes about an exchange, or about a frame of it. Part says

@@ -24,8 +24,11 @@ func Match(out *term.Output, w io.Writer, m *contract.Match) error {
 		sep = "  "
 	}
 	path := term.Clean(m.Path)
-	if path == "" {
+	switch {
+	case path == "":
 		path = "-"
+	case out.TTY && m.Name != "":
+		path += " " + term.Clean(m.Name)
 	}
 	_, err := fmt.Fprintf(w, "%s%s%s%s%s%s%s%s%s\n", place, sep, path, sep, m.Kind, sep,
 		term.Clean(m.Before), out.Red(term.Clean(m.Match)), term.Clean(m.After))

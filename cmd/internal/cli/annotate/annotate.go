@@ -1,6 +1,7 @@
 // Package annotate has the commands that add to a capture what its user knows: note, for
 // notes and marks, and use, for definitions. Both also work while the capture is being
-// recorded: its recorder stores what they send it.
+// recorded: its recorder stores what they send it. The command config shows what unwire.yaml
+// says of all captures of a folder.
 //
 // A file has the name of its command.
 package annotate
@@ -20,12 +21,12 @@ import (
 
 // Commands are the commands of this group.
 func Commands(a *app.App) []*cobra.Command {
-	return []*cobra.Command{noteCommand(a), useCommand(a)}
+	return []*cobra.Command{noteCommand(a), useCommand(a), configCommand(a)}
 }
 
 // change runs do, which adds to a capture. A capture of an older format is converted first.
 func change(ctx context.Context, a *app.App, file string, do func(c *query.Capture) error) error {
-	err := withCapture(file, do)
+	err := withCapture(a, file, do)
 	if !errors.Is(err, captures.ErrOlderFormat) {
 		return changeError(err)
 	}
@@ -38,12 +39,12 @@ func change(ctx context.Context, a *app.App, file string, do func(c *query.Captu
 		return err
 	}
 	a.Say("unwire: %s was converted to the format of this unwire", term.Clean(file))
-	return changeError(withCapture(file, do))
+	return changeError(withCapture(a, file, do))
 }
 
 // withCapture opens a capture for do.
-func withCapture(file string, do func(c *query.Capture) error) error {
-	c, err := app.OpenCapture(file)
+func withCapture(a *app.App, file string, do func(c *query.Capture) error) error {
+	c, err := a.OpenCapture(file)
 	if err != nil {
 		return err
 	}

@@ -27,32 +27,32 @@ type useFlags struct {
 func useCommand(a *app.App) *cobra.Command {
 	var f useFlags
 	cmd := &cobra.Command{
-		Use:   "use DEFINITIONS… F.uwc",
+		Use:   "use [DEFINITIONS…] F.uwc",
 		Short: "Keep definitions in a capture, for every command that decodes it",
 		Long: `use copies definitions into the capture. Commands that decode the capture then use
-them instead of the built-in ones, unless --proto or --schema names others. The
+them instead of the built-in ones, unless --proto or UNWIRE_PROTO names others. The
 definitions that the capture kept before are replaced. It also works while the
-capture is being recorded.
+capture is being recorded. Without DEFINITIONS it lists what the capture keeps.
 
 DEFINITIONS are folders of .proto files, .proto files, descriptor sets, or shipped
 code that 'unwire schema extract' can read.`,
 		Example: `  unwire use proto/ F.uwc
   unwire use shop.binpb F.uwc
-  unwire use --list F.uwc
+  unwire use F.uwc
   unwire use --remove F.uwc`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runUse(cmd.Context(), a, f, args)
 		},
 	}
-	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions that the capture keeps")
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the definitions that the capture keeps, as without DEFINITIONS")
 	cmd.Flags().BoolVar(&f.remove, "remove", false, "remove definitions: those that are named, or all of the capture")
-	cmd.Flags().BoolVar(&f.json, "json", false, "with --list, print a JSON object for each")
+	cmd.Flags().BoolVar(&f.json, "json", false, "list them as JSON, an object for each")
 	return cmd
 }
 
 func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
-	usage := "usage: unwire use DEFINITIONS… F.uwc"
+	usage := "usage: unwire use [DEFINITIONS…] F.uwc"
 	if len(args) == 0 {
 		return app.Fail(app.ExitUsage, errors.New("unwire use: missing argument F.uwc"), usage)
 	}
@@ -60,46 +60,95 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	switch {
 	case f.list && (f.remove || len(names) > 0):
 		return app.Usagef("--list goes with a capture alone")
-	case f.json && !f.list:
-		return app.Usagef("--json goes with --list")
-	case f.list:
-		return listDefinitions(ctx, a, file, f.json)
+	case f.json && (f.remove || len(names) > 0):
+		return app.Usagef("--json goes with a capture alone")
 	case f.remove:
 		return removeDefinitions(ctx, a, file, names)
 	case len(names) == 0:
-		return app.Fail(app.ExitUsage, errors.New("unwire use: which definitions?"), usage)
+		return listDefinitions(ctx, a, file, f.json)
 	}
 	var all []captures.Definition
 	for _, name := range names {
-		list, err := readDefinitions(ctx, name)
+		list, err := readDefinitions(ctx, a, name)
 		if err != nil {
 			return err
 		}
 		all = append(all, list...)
 	}
 	var kept *schema.Schema
+	var covered, others []string
 	err := change(ctx, a, file, func(c *query.Capture) (err error) {
 		if err := replaceDefinitions(ctx, c, all); err != nil {
 			return err
 		}
-		kept, err = c.KeptDefinitions(ctx)
+		if kept, err = c.KeptDefinitions(ctx); err == nil {
+			covered, others = methodsCovered(ctx, c, kept)
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	messages := 0
+	messages, services := 0, 0
 	for range kept.Messages() {
 		messages++
 	}
-	a.Say("unwire: %s keeps %s with %s", term.Clean(file), app.Counted(len(kept.Files), "file"), app.Counted(messages, "message"))
+	for range kept.Services() {
+		services++
+	}
+	a.Say("unwire: %s keeps %s with %s and %s", term.Clean(file), app.Counted(len(kept.Files), "file"), app.Counted(messages, "message"), app.Counted(services, "service"))
+	sayCovered(a, covered, others)
 	return nil
+}
+
+// methodsCovered are the methods that a capture has calls of: those that definitions have, and
+// the others, sorted.
+func methodsCovered(ctx context.Context, c *query.Capture, s *schema.Schema) (covered, others []string) {
+	for service, rpc := range c.Methods(ctx) {
+		name := service + "/" + rpc
+		switch {
+		case service == "":
+		case s.Method(service, rpc) != nil:
+			covered = append(covered, name)
+		default:
+			others = append(others, name)
+		}
+	}
+	slices.Sort(covered)
+	slices.Sort(others)
+	return covered, others
+}
+
+// mostMethods is how many methods are named.
+const mostMethods = 5
+
+// sayCovered reports which methods of a capture are covered by its definitions.
+func sayCovered(a *app.App, covered, others []string) {
+	list := func(names []string) string {
+		more := ""
+		if n := len(names) - mostMethods; n > 0 {
+			names, more = names[:mostMethods], fmt.Sprintf(" and %d more", n)
+		}
+		return term.Clean(strings.Join(names, ", ")) + more
+	}
+	all := len(covered) + len(others)
+	switch {
+	case all == 0:
+		a.Say("unwire: the capture has no calls yet")
+	case len(covered) == 0:
+		a.Say("unwire: warning: they have none of the %s of the capture: %s", app.Counted(all, "method"), list(others))
+	case len(others) == 0:
+		a.Say("unwire: they have all %s of the capture: %s", app.Counted(all, "method"), list(covered))
+	default:
+		a.Say("unwire: they have %d of the %s of the capture: %s", len(covered), app.Counted(all, "method"), list(covered))
+		a.Say("unwire: they lack %s", list(others))
+	}
 }
 
 // readDefinitions reads what a user named: a folder as its texts, anything else as a
 // descriptor set. They have to compile.
-func readDefinitions(ctx context.Context, name string) ([]captures.Definition, error) {
-	s, err := app.LoadSource(ctx, name)
+func readDefinitions(ctx context.Context, a *app.App, name string) ([]captures.Definition, error) {
+	s, err := a.LoadSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +245,7 @@ func removeDefinitions(ctx context.Context, a *app.App, file string, names []str
 
 // listDefinitions prints what a capture keeps.
 func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) error {
-	return withCapture(file, func(c *query.Capture) error {
+	return withCapture(a, file, func(c *query.Capture) error {
 		list, err := c.Definitions(ctx)
 		if err != nil {
 			return err

@@ -28,10 +28,10 @@ import (
 )
 
 type decodeFlags struct {
-	in, format, schema, typeName string
-	as                           []string
-	explain                      string
-	hex, all, follow, once       bool
+	in, format, proto, typeName string
+	as                          []string
+	explain                     string
+	hex, all, follow, once      bool
 }
 
 func decodeCommand(a *app.App) *cobra.Command {
@@ -67,7 +67,7 @@ there is the place, what was expected and found, and all that can be read.`,
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
-	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
 	return cmd
 }
@@ -91,14 +91,14 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 	if f.follow {
 		return followDecode(ctx, a, f, query.ParseAddress(name))
 	}
-	if f.schema != "" && f.typeName == "" && query.ParseAddress(name).Exchange == 0 {
-		return app.Usagef("--schema needs --type, the full name of the message")
+	if f.proto != "" && f.typeName == "" && query.ParseAddress(name).Exchange == 0 {
+		return app.Usagef("--proto needs --type, the full name of the message")
 	}
 	if f.explain != "" && f.hex {
 		return app.Usagef("--explain goes neither with --hex nor with --follow")
 	}
 	opts := text.Options{In: f.in}
-	if opts.Type, err = f.message(ctx); err != nil {
+	if opts.Type, err = f.message(ctx, a); err != nil {
 		return err
 	}
 	src, by, err := openRead(ctx, a, name, f, opts.Type, chosen, whole)
@@ -162,12 +162,12 @@ func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, b
 	return doc.Text(w)
 }
 
-// message is the descriptor that --schema and --type name, or nil.
-func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescriptor, error) {
+// message is the descriptor that --proto and --type name, or nil.
+func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.MessageDescriptor, error) {
 	if f.typeName == "" {
 		return nil, nil
 	}
-	s, err := app.LoadDefinitions(ctx, f.schema)
+	s, err := a.LoadDefinitions(ctx, f.proto)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func captureFileError(name string) error {
 // openFrame is openRead for a frame of a capture.
 func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	by := decode.View{Type: md}
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return decodedInput{}, by, err
 	}
@@ -246,7 +246,7 @@ func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlag
 	}
 	var defs *schema.Schema
 	if md == nil {
-		if defs, err = app.LoadDefinitions(ctx, f.schema, addr.File); err != nil {
+		if defs, err = a.LoadDefinitions(ctx, f.proto, addr.File); err != nil {
 			return decodedInput{}, by, err
 		}
 	}
@@ -311,11 +311,11 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 	if addr.Frame >= 0 {
 		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.schema, addr.File)
+	defs, err := a.LoadDefinitions(ctx, f.proto, addr.File)
 	if err != nil {
 		return err
 	}
-	md, err := f.message(ctx)
+	md, err := f.message(ctx, a)
 	if err != nil {
 		return err
 	}

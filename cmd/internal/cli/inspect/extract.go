@@ -71,7 +71,7 @@ A capture whose name is that of a subcommand is named ./fit.`,
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "each call alone, where several calls are one conversation")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also exchanges in which nothing was found")
 	cmd.Flags().IntVar(&f.top, "top", 8, "candidates to list an exchange (JSON has all of them)")
-	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: the built-in weights)")
+	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: that of unwire.yaml, or the built-in weights)")
 	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: the candidate at PATH is ROLE; added to --labels")
 	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "the file that --label adds to")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the details of errors (default: those that the capture keeps, or the built-in ones; none: no names)")
@@ -88,13 +88,13 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 	}
 	e := &extraction{App: a, extractFlags: f, options: query.TranscriptOptions{Parts: f.parts}}
 	var err error
-	if e.options.Weights, err = loadWeights(a, f.weights); err != nil {
+	if e.options.Weights, err = loadWeights(a, a.Weights(f.weights)); err != nil {
 		return err
 	}
 	if len(f.label) > 0 {
 		return e.addLabels(ctx, args)
 	}
-	if e.defs, err = app.LoadDefinitions(ctx, f.proto, args...); err != nil {
+	if e.defs, err = a.LoadDefinitions(ctx, f.proto, args...); err != nil {
 		return err
 	}
 	addr, err := app.AddressArgs(args, true)
@@ -108,7 +108,7 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 }
 
 func (e *extraction) extract(ctx context.Context, at query.Address) error {
-	c, err := app.OpenCapture(at.File)
+	c, err := e.OpenCapture(at.File)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (e *extraction) addLabels(ctx context.Context, args []string) error {
 
 // labelLines returns the lines of a labels file for a label, and their number.
 func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int, error) {
-	c, err := app.OpenCapture(l.At.File)
+	c, err := e.OpenCapture(l.At.File)
 	if err != nil {
 		return nil, 0, err
 	}

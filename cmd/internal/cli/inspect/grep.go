@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -21,11 +22,12 @@ import (
 	"unwire/decode/fieldpath"
 	"unwire/decode/search"
 	"unwire/proto"
+	"unwire/schema"
 )
 
 type grepFlags struct {
 	pattern, hex, number, path, dir, method string
-	as, filter                              string
+	as, filter, proto                       string
 	fixed, fold, headers                    bool
 	json, list, count                       bool
 }
@@ -74,6 +76,7 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	fl.StringVar(&f.dir, "dir", "", "only what the client sent (up) or what it received (down)")
 	fl.StringVar(&f.method, "method", "", "only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+", with * for any text")
 	filterFlag(a, cmd, &f.filter)
+	fl.StringVar(&f.proto, "proto", "", protoUsage)
 	fl.BoolVar(&f.json, "json", false, "a JSON object a match")
 	fl.BoolVarP(&f.list, "list", "l", false, "the exchanges alone")
 	fl.BoolVarP(&f.count, "count", "c", false, "how many matches each exchange has")
@@ -204,7 +207,7 @@ type grep struct {
 // read, and then returns the damage as the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := query.ParseAddress(name)
-	capture, err := app.OpenCapture(addr.File)
+	capture, err := g.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -213,9 +216,12 @@ func (g *grep) file(ctx context.Context, name string) error {
 		return err
 	}
 	if g.what.Filter != nil {
-		if g.what.Definitions, err = filterDefinitions(ctx, g.what.Filter, addr.File); err != nil {
+		if g.what.Definitions, err = filterDefinitions(ctx, g.App, g.what.Filter, g.proto, addr.File); err != nil {
 			return err
 		}
+	}
+	if !g.list && !g.count { // they are loaded with the first match
+		g.what.Names = sync.OnceValues(func() (*schema.Schema, error) { return g.LoadDefinitions(ctx, g.proto, addr.File) })
 	}
 	g.RemarkEmpty(ctx, capture)
 	return capture.Search(ctx, addr, g.what)

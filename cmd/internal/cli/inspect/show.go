@@ -23,6 +23,9 @@ import (
 	"unwire/decode/kind"
 )
 
+// protoUsage is the help of --proto.
+const protoUsage = "folder of .proto files, .proto file or descriptor set for names (default: what UNWIRE_PROTO names, the capture keeps or unwire.yaml names, or the built-in ones; none: no names)"
+
 func showCommand(a *app.App) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
@@ -71,7 +74,7 @@ as the one stream that it is, with what was missing, repeated or out of order
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down:1.2")
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
-	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.dir, "proto", "", protoUsage)
 	return cmd
 }
 
@@ -125,11 +128,11 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if err != nil {
 		return err
 	}
-	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
 		return err
 	}
-	capture, err := app.OpenCapture(addr.File)
+	capture, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -166,6 +169,7 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if err := printShown(ctx, a, capture, at, frames, v, notes, addr, o); err != nil {
 		return err
 	}
+	a.SayUndefined(defs, ex.Service)
 	return undecoded(a, ex, readErr)
 }
 

@@ -17,15 +17,15 @@ import (
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode/kind"
-	"unwire/proto"
 	"unwire/schema/infer"
 	"unwire/schema/infer/messages"
+	"unwire/schema/infer/naming"
 )
 
 type inferFlags struct {
 	raw                      bool
 	pkg, root, out, evidence string
-	into, as                 string
+	into, as, proto          string
 }
 
 func inferCommand(a *app.App) *cobra.Command {
@@ -67,6 +67,7 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder, as in x/ (default: stdout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
 	app.SplittingFlag(cmd.Flags(), &f.as)
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions that name the fields of their methods (default: what UNWIRE_PROTO names, the capture keeps or unwire.yaml names; none: no names)")
 	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
 	return cmd
 }
@@ -101,7 +102,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
 	}
-	opts := infer.Options{Package: f.pkg, Profile: proto.Profile()}
+	opts := infer.Options{Package: f.pkg, Profile: a.Profile()}
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
@@ -110,6 +111,9 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 		return err
 	}
 	if err := messages.Write(in, g.inference.Evidence, f.pkg); err != nil {
+		return err
+	}
+	if err := nameFields(ctx, a, in, f, inputs); err != nil {
 		return err
 	}
 	if len(in.Files) == 0 || reading != nil && len(g.inference.Evidence.Roots()) == 0 {
@@ -126,6 +130,19 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 		err = writeInferred(a, in, f.out)
 	}
 	return cmp.Or(err, reading)
+}
+
+// nameFields gives fields the names that remembered definitions have for them. The built-in
+// ones do not count: what was inferred without help is what they are compared with.
+func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlags, inputs []string) error {
+	known, err := a.Remembered(ctx, f.proto, inputs...)
+	if known == nil || err != nil || len(in.Files) == 0 {
+		return err
+	}
+	if n := naming.Fields(in, known); n > 0 {
+		a.Say("unwire: %s named as in the definitions that are known; --proto none leaves them without", app.Counted(n, "field"))
+	}
+	return nil
 }
 
 // writeEvidence writes how sure each field is to a file, or to stdout for "-".
@@ -191,11 +208,11 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 	if f.into == app.NoDefinitions {
 		return app.Usagef("--into none: there is nothing to add to")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.into)
+	defs, err := a.LoadDefinitions(ctx, f.into)
 	if err != nil {
 		return err
 	}
-	coverage := query.NewCoverage(defs, proto.Profile())
+	coverage := query.NewCoverage(defs, a.Profile())
 	reading := coverInputs(ctx, a, coverage, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
@@ -232,7 +249,7 @@ func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inpu
 			return app.Usagef("--into needs the traffic itself: %s is evidence", name)
 		}
 	}
-	return gatherCaptures(inputs, func(name string, c *query.Capture, at query.Address) error {
+	return gatherCaptures(a, inputs, func(name string, c *query.Capture, at query.Address) error {
 		before := coverage.Exchanges
 		err := coverage.Add(ctx, c, at, a.Remark)
 		if err == nil && coverage.Exchanges == before {

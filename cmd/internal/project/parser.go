@@ -1,0 +1,243 @@
+package project
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"unwire/captures/profile"
+)
+
+// maxFaults is how many faults of a file are reported.
+const maxFaults = 10
+
+// A parser reads the nodes of a file and collects what is wrong with them.
+type parser struct {
+	file     *File
+	folder   string
+	profiles []string
+	faults   []error
+}
+
+// forbidden are what users may look for and the file must not have, since it would let a
+// folder that somebody else made send, trust, reveal or run something.
+var forbidden = map[string]string{
+	"host": "--allow-host", "hosts": "--allow-host", "allow-host": "--allow-host", "allow-hosts": "--allow-host", "allow": "--allow-host",
+	"live": "--live", "to": "--to", "upload": "a flag",
+	"ca": "--upstream-ca", "upstream-ca": "--upstream-ca", "insecure": "a flag", "upstream-insecure": "a flag", "upstream-proxy": "a flag",
+	"keep-secrets": "--keep-secrets", "credentials": "--credentials", "token": "UNWIRE_TOKEN",
+	"command": "a flag", "commands": "a flag", "run": "a flag", "exec": "a flag", "header-from": "--header-from", "edit": "--edit", "editor": "EDITOR",
+}
+
+func (p *parser) fault(n *yaml.Node, format string, args ...any) {
+	if len(p.faults) < maxFaults {
+		p.faults = append(p.faults, fmt.Errorf("%s:%d: %s", p.file.Path, n.Line, fmt.Sprintf(format, args...)))
+	}
+}
+
+// document reads the top of the file.
+func (p *parser) document(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return // nothing but comments
+	}
+	p.members(n, map[string]func(*yaml.Node){
+		"definitions": func(n *yaml.Node) {
+			for _, text := range p.textOrList(n) {
+				if path := p.path(text); path != "" {
+					p.file.Definitions = append(p.file.Definitions, path)
+				}
+			}
+		},
+		"profile": func(n *yaml.Node) {
+			if p.file.Profile = p.text(n); p.file.Profile != "" && !slices.Contains(p.profiles, p.file.Profile) {
+				p.fault(n, "profile is one of %s, not %q", strings.Join(p.profiles, ", "), p.file.Profile)
+			}
+		},
+		"weights": func(n *yaml.Node) {
+			if text := p.textNode(n); text != nil {
+				p.file.Weights = p.path(text)
+			}
+		},
+		"redact": p.redact,
+	})
+}
+
+// Forms of what is in lists.
+var (
+	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	fieldName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
+	keyPrefix  = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	memberName = regexp.MustCompile(`^[^\x00-\x1f\x7f]+$`)
+)
+
+// redact reads the rules for secrets.
+func (p *parser) redact(n *yaml.Node) {
+	s := &p.file.Secrets
+	p.members(n, map[string]func(*yaml.Node){
+		"headers": func(n *yaml.Node) {
+			for _, name := range p.list(n, headerName, "the name of a header") {
+				s.Headers = append(s.Headers, strings.ToLower(name))
+			}
+		},
+		"names": func(n *yaml.Node) { s.Names = p.list(n, memberName, "the name of a query parameter or a JSON member") },
+		"fields": func(n *yaml.Node) {
+			s.Fields = p.list(n, fieldName, "the full name of a field, as in shop.v1.Session.token")
+		},
+		"keys": func(n *yaml.Node) {
+			for _, item := range p.items(n) {
+				if key := p.key(item); key.Prefix != "" {
+					s.Keys = append(s.Keys, key)
+				}
+			}
+		},
+	})
+}
+
+// key reads what keys of one kind look like.
+func (p *parser) key(n *yaml.Node) profile.Key {
+	k := profile.Key{MinLength: 16}
+	p.members(n, map[string]func(*yaml.Node){
+		"prefix": func(n *yaml.Node) {
+			if k.Prefix = p.text(n); k.Prefix != "" && (len(k.Prefix) < minPrefix || !keyPrefix.MatchString(k.Prefix)) {
+				p.fault(n, "a prefix is %d or more letters, digits, _, - and dots, not %q", minPrefix, k.Prefix)
+			}
+		},
+		"min-length": func(n *yaml.Node) {
+			var err error
+			if k.MinLength, err = strconv.Atoi(n.Value); err != nil || n.Tag != "!!int" || k.MinLength < 8 || k.MinLength > maxText {
+				p.fault(n, "min-length is a number from 8 to %d, not %q", maxText, n.Value)
+			}
+		},
+	})
+	if k.Prefix == "" && n.Kind == yaml.MappingNode {
+		p.fault(n, "a key has a prefix")
+	}
+	return k
+}
+
+// members reads a mapping whose keys are those of known.
+func (p *parser) members(n *yaml.Node, known map[string]func(*yaml.Node)) {
+	if !p.plain(n, yaml.MappingNode, "names with values, as in 'definitions: proto/'") {
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		if !p.plain(name, yaml.ScalarNode, "a name") {
+			continue
+		}
+		read, flag := known[name.Value], forbidden[strings.ReplaceAll(strings.ToLower(name.Value), "_", "-")]
+		switch {
+		case seen[name.Value]:
+			p.fault(name, "%s stands here twice", name.Value)
+		case read != nil:
+			read(value)
+		case flag != "":
+			p.fault(name, "%s is not for this file, which may only restrict: use %s", name.Value, flag)
+		default:
+			var names []string
+			for k := range known {
+				names = append(names, k)
+			}
+			slices.Sort(names)
+			p.fault(name, "unknown name %q; known are %s", name.Value, strings.Join(names, ", "))
+		}
+		seen[name.Value] = true
+	}
+}
+
+// plain checks the kind of a node, and that it is written out: no alias, anchor or tag.
+func (p *parser) plain(n *yaml.Node, kind yaml.Kind, want string) bool {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		p.fault(n, "anchors and aliases are not for this file")
+	case n.Style&yaml.TaggedStyle != 0:
+		p.fault(n, "tags are not for this file")
+	case n.Kind != kind || kind == yaml.ScalarNode && n.Tag != "!!str":
+		p.fault(n, "here stands %s", want)
+	default:
+		return true
+	}
+	return false
+}
+
+// textNode is a node that is a text of bounded length, or nil.
+func (p *parser) textNode(n *yaml.Node) *yaml.Node {
+	if !p.plain(n, yaml.ScalarNode, "a text") {
+		return nil
+	}
+	if n.Value == "" || len(n.Value) > maxText {
+		p.fault(n, "a text has 1 to %d bytes", maxText)
+		return nil
+	}
+	return n
+}
+
+// text is the value of a node that is a text, or "".
+func (p *parser) text(n *yaml.Node) string {
+	if n = p.textNode(n); n == nil {
+		return ""
+	}
+	return n.Value
+}
+
+// items are the nodes of a list of bounded length.
+func (p *parser) items(n *yaml.Node) []*yaml.Node {
+	if !p.plain(n, yaml.SequenceNode, "a list, as in [one, two]") {
+		return nil
+	}
+	if len(n.Content) > maxList {
+		p.fault(n, "a list has at most %d members", maxList)
+		return nil
+	}
+	return n.Content
+}
+
+// list are the texts of a list, which look like form.
+func (p *parser) list(n *yaml.Node, form *regexp.Regexp, want string) (texts []string) {
+	for _, item := range p.items(n) {
+		text := p.text(item)
+		if text != "" && !form.MatchString(text) {
+			p.fault(item, "%q is not %s", text, want)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// textOrList are the nodes of one text or of a list of texts.
+func (p *parser) textOrList(n *yaml.Node) (nodes []*yaml.Node) {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = p.items(n)
+	}
+	for _, item := range items {
+		if text := p.textNode(item); text != nil {
+			nodes = append(nodes, text)
+		}
+	}
+	return nodes
+}
+
+// path is the path that a node names, joined to the file's folder; "" if it leads out of that.
+func (p *parser) path(n *yaml.Node) string {
+	local := filepath.FromSlash(n.Value)
+	if strings.ContainsRune(n.Value, 0) || !filepath.IsLocal(local) {
+		p.fault(n, "%q does not lead to something below the folder of this file", n.Value)
+		return ""
+	}
+	path := filepath.Join(p.folder, local)
+	folder, err := filepath.EvalSymlinks(p.folder)
+	if real, rerr := filepath.EvalSymlinks(path); err == nil && rerr == nil {
+		if rel, err := filepath.Rel(folder, real); err != nil || !filepath.IsLocal(rel) {
+			p.fault(n, "%q is a link to something outside the folder of this file", n.Value)
+			return ""
+		}
+	}
+	return path
+}

@@ -1,0 +1,159 @@
+// Package project reads unwire.yaml, in which a folder says by what its traffic is read:
+//
+//	definitions: proto/          # or a list; relative to the file
+//	profile: none                # auto, none, or a profile's name
+//	weights: weights.json        # of 'unwire chat'
+//	redact:                      # in addition to the rules that unwire has
+//	  headers: [x-shop-session]
+//	  names: [sessionHandle]     # query parameters and JSON members
+//	  keys: [{prefix: shop_, min-length: 20}]
+//	  fields: [shop.v1.Session.token]
+//
+// The file may only tighten: what would allow hosts, send, trust a CA, keep secrets or run
+// commands is refused by its name, and paths lead to what is below the file's folder.
+//
+// Find looks for the file from a folder upwards, and Read reads one. SchemaJSON is its JSON
+// Schema. Announce says once what a file changes. Package app asks for the file of the
+// working folder and hands out what it says.
+package project
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"unwire/captures/profile"
+)
+
+// Name is the name of the file.
+const Name = "unwire.yaml"
+
+//go:embed unwire.schema.json
+var schemaJSON string
+
+// SchemaJSON is the JSON Schema of the file. profiles are the names that profile may have.
+func SchemaJSON(profiles []string) string {
+	names, err := json.Marshal(profiles)
+	if err != nil {
+		panic(err) // texts can be marshalled
+	}
+	return strings.Replace(schemaJSON, `["PROFILES"]`, strings.ReplaceAll(string(names), ",", ", "), 1)
+}
+
+// Limits of a file.
+const (
+	maxBytes  = 64 << 10
+	maxList   = 1000
+	maxText   = 256 // bytes
+	minPrefix = 3   // bytes: shorter ones occur by chance
+)
+
+// A File is what an unwire.yaml says.
+type File struct {
+	// Path is where the file is, and Digest the SHA-256 of its content in hex.
+	Path, Digest string
+
+	// Definitions are paths of definitions, and Weights is that of weights, "" for none.
+	// They are joined to the file's folder.
+	Definitions []string
+	Weights     string
+
+	// Profile is as --profile has it; "" if the file does not say.
+	Profile string
+
+	// Secrets are looked for in addition to others.
+	Secrets profile.Secrets
+}
+
+// ErrFile is wrapped by errors of what is in a file, or of who may change it.
+var ErrFile = errors.New(Name + " cannot be used")
+
+// Read reads the file at a path. profiles are the names that profile may have.
+//
+// Limits: 64 KiB, no aliases, lists of 1,000.
+// Errors: ErrFile, with the line for each of up to ten faults.
+func Read(path string, profiles []string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOwner(path, info); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return parse(path, data, profiles)
+}
+
+// parse reads the content of the file at a path.
+func parse(path string, data []byte, profiles []string) (*File, error) {
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrFile, path, maxBytes)
+	}
+	sum := sha256.Sum256(data)
+	p := &parser{file: &File{Path: path, Digest: hex.EncodeToString(sum[:])}, folder: filepath.Dir(path), profiles: profiles}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return p.file, nil // it says nothing
+	case err != nil:
+		return nil, fmt.Errorf("%w: %s: %s", ErrFile, path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %s has more than one document", ErrFile, path)
+	}
+	p.document(doc.Content[0])
+	if len(p.faults) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrFile, errors.Join(p.faults...))
+	}
+	return p.file, nil
+}
+
+// Summary says in a line what the file changes.
+func (f *File) Summary() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if len(f.Definitions) > 0 {
+		var names []string
+		for _, name := range f.Definitions {
+			if rel, err := filepath.Rel(filepath.Dir(f.Path), name); err == nil {
+				name = rel
+			}
+			names = append(names, name)
+		}
+		add("definitions %s", strings.Join(names, ", "))
+	}
+	if f.Profile != "" {
+		add("profile %s", f.Profile)
+	}
+	if f.Weights != "" {
+		add("weights %s", filepath.Base(f.Weights))
+	}
+	if n := len(f.Secrets.Headers) + len(f.Secrets.Names) + len(f.Secrets.Keys) + len(f.Secrets.Fields); n == 1 {
+		add("1 more rule for secrets")
+	} else if n > 1 {
+		add("%d more rules for secrets", n)
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,106 @@
+// Package naming gives the fields of inferred definitions the names that known definitions
+// have for them:
+//
+//	n := naming.Fields(inferred, known)
+//
+// What was inferred stays as it is: which fields there are, and their numbers and types.
+// Messages keep their names, to which the evidence refers. It is for commands that infer
+// where definitions are remembered.
+package naming
+
+import (
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema"
+	"unwire/schema/infer"
+)
+
+// maxPairs bounds the pairs of messages that are followed.
+const maxPairs = 100_000
+
+// Fields renames fields of the files of an inference, and returns how many. A field gets the
+// name of the field of its number if both are of one method, or below fields that are, and
+// if bytes of the one can be read as the other.
+func Fields(in *infer.Inferred, known *schema.Schema) int {
+	names := map[protoreflect.FullName]map[string]string{} // by message and placeholder
+	var follow func(inferred, other protoreflect.MessageDescriptor)
+	follow = func(inferred, other protoreflect.MessageDescriptor) {
+		if names[inferred.FullName()] != nil || len(names) == maxPairs {
+			return
+		}
+		of := map[string]string{}
+		names[inferred.FullName()] = of
+		for i := range inferred.Fields().Len() {
+			fd := inferred.Fields().Get(i)
+			like := other.Fields().ByNumber(fd.Number())
+			if like == nil || !readsAs(fd, like) {
+				continue
+			}
+			if placeholder.MatchString(string(fd.Name())) && !placeholder.MatchString(string(like.Name())) {
+				of[string(fd.Name())] = string(like.Name())
+			}
+			if fd.Message() != nil && like.Message() != nil && !fd.IsMap() && !like.IsMap() {
+				follow(fd.Message(), like.Message())
+			}
+		}
+	}
+	for sd := range in.Schema.Services() {
+		for i := range sd.Methods().Len() {
+			m := sd.Methods().Get(i)
+			if like := known.Method(string(sd.FullName()), string(m.Name())); like != nil {
+				follow(m.Input(), like.Input())
+				follow(m.Output(), like.Output())
+			}
+		}
+	}
+	return rename(in, names)
+}
+
+var (
+	placeholder = regexp.MustCompile(`^field_[0-9]+$`)
+	message     = regexp.MustCompile(`^message ([A-Za-z_][A-Za-z0-9_]*) \{$`)
+	declaration = regexp.MustCompile(`^( +[^/=]* )(field_[0-9]+)( = [0-9]+( \[.*\])?;)$`)
+)
+
+// rename puts names into the files, whose messages are not nested and have a line for each
+// field.
+func rename(in *infer.Inferred, names map[protoreflect.FullName]map[string]string) (n int) {
+	for _, fd := range in.Schema.Files {
+		text, ok := in.Files[fd.Path()]
+		if !ok {
+			continue
+		}
+		var out strings.Builder
+		var of map[string]string
+		for line := range strings.Lines(text) {
+			if m := message.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+				of = names[fd.Package().Append(protoreflect.Name(m[1]))]
+			}
+			if m := declaration.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && of[m[2]] != "" {
+				n++
+				line = m[1] + of[m[2]] + m[3] + "\n"
+			}
+			out.WriteString(line)
+		}
+		in.Files[fd.Path()] = out.String()
+	}
+	return n
+}
+
+// readsAs reports whether the bytes of an inferred field can be those of another.
+func readsAs(fd, like protoreflect.FieldDescriptor) bool {
+	return fd.IsMap() == like.IsMap() && wireTypes[fd.Kind()] == wireTypes[like.Kind()]
+}
+
+// wireTypes are the wire types of kinds.
+var wireTypes = map[protoreflect.Kind]int{
+	protoreflect.BoolKind: 0, protoreflect.EnumKind: 0, protoreflect.Int32Kind: 0, protoreflect.Int64Kind: 0,
+	protoreflect.Uint32Kind: 0, protoreflect.Uint64Kind: 0, protoreflect.Sint32Kind: 0, protoreflect.Sint64Kind: 0,
+	protoreflect.Fixed64Kind: 1, protoreflect.Sfixed64Kind: 1, protoreflect.DoubleKind: 1,
+	protoreflect.StringKind: 2, protoreflect.BytesKind: 2, protoreflect.MessageKind: 2,
+	protoreflect.GroupKind:   3,
+	protoreflect.Fixed32Kind: 5, protoreflect.Sfixed32Kind: 5, protoreflect.FloatKind: 5,
+}
