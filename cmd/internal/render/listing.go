@@ -9,6 +9,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/failure"
 	"unwire/cmd/internal/term"
 )
 
@@ -38,6 +39,10 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if notes {
 		head = append(head, "NOTES")
 	}
+	reasons := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.Error != "" })
+	if reasons {
+		head = append(head, "REASON")
+	}
 	files := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.File != "" })
 	if files {
 		head = append([]string{"CAPTURE"}, head...)
@@ -63,6 +68,9 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		}
 		if notes {
 			rows[i] = append(rows[i], notesText(l))
+		}
+		if reasons {
+			rows[i] = append(rows[i], l.Error)
 		}
 		if files {
 			rows[i] = append([]string{l.File}, rows[i]...)
@@ -197,7 +205,8 @@ func Ending(l *contract.Exchange) string {
 		return l.Code
 	case l.Outcome == "":
 		return "(in flight)"
-	case PinningHint(l.Error) != "":
+	}
+	if f, _ := failure.Of(l.Error); f.Kind == failure.CertificateRefused {
 		return "(certificate refused)"
 	}
 	return "(" + l.Outcome + ")"

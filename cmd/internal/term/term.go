@@ -46,6 +46,17 @@ func New(w io.Writer, color string) *Output {
 	return o
 }
 
+// Columns is the width of the terminal now, which may differ from that at the start; 0 where
+// there is no terminal.
+func (o *Output) Columns() int {
+	if f, ok := o.Writer.(*os.File); ok && o.TTY {
+		if width, _, err := xterm.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return o.Width
+}
+
 // Table writes rows under a header: drawn on a terminal, tab-separated with a
 // header line elsewhere. Cells are cleaned.
 func (o *Output) Table(header []string, rows [][]string) error {

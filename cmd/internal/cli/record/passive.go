@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
@@ -50,6 +49,7 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if f.json {
 		stdout = a.Err.Writer
 	}
+	f.announcer.begin()
 	imported, err := startPassiveImport(ctx, a, f, series.Options, record, keys)
 	if err != nil {
 		return err
@@ -117,8 +117,9 @@ func importPassive(ctx context.Context, a *app.App, out string, o store.Options,
 	if err != nil {
 		return pcap.Summary{}, err
 	}
-	progress := &progressReader{r: packets, size: record.Size, say: a.Say, next: time.Now().Add(app.ProgressEvery)}
-	sum, err := pcap.Import(ctx, progress, pcap.Options{Store: store, Keys: keys, Source: "passive", Connection: each})
+	meter := a.ShowFileProgress(ctx, "reading the packets", record.Size)
+	defer meter.Stop()
+	sum, err := pcap.Import(ctx, meter.Reader("", packets), pcap.Options{Store: store, Keys: keys, Source: "passive", Connection: each})
 	return sum, errors.Join(err, store.Close())
 }
 
@@ -145,25 +146,6 @@ func keepPackets(a *app.App, name string, p *pcapng.Recording, keyLog io.Reader)
 	}
 	a.Say("unwire: warning: %s holds the packets and the secrets that open them, tokens included: whoever\nhas it reads them all; delete it when you are done", name)
 	return nil
-}
-
-// A progressReader says from time to time how far it is.
-type progressReader struct {
-	r    io.Reader
-	done int64
-	size int64
-	say  func(string, ...any)
-	next time.Time
-}
-
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.done += int64(n)
-	if now := time.Now(); now.After(p.next) && p.size > 0 {
-		p.next = now.Add(app.ProgressEvery)
-		p.say("unwire: reading the packets: %d %%", 100*p.done/p.size)
-	}
-	return n, err
 }
 
 // checkPassive refuses flags that do not go with --passive.

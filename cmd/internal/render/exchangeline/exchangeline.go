@@ -21,7 +21,7 @@ import (
 
 const (
 	// maxProgram and maxCode bound the width of these columns.
-	maxProgram, maxCode = 12, 18
+	maxProgram, maxCode = 12, 14
 
 	// minCall is the least width of the call. Where it would get less, sizes and the time of
 	// day are left out.
