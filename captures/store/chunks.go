@@ -32,7 +32,7 @@ const (
 // by the Limits of the store.
 // Errors: ErrDamaged, a LimitError, the context's.
 func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
-	return s.counted(ctx, func(yield func(captures.Chunk, error) bool) {
+	return counted(ctx, s.Path, func(yield func(captures.Chunk, error) bool) {
 		r := &chunkReader{s: s, ctx: ctx, id: id, next: fromSeq, yield: yield}
 		switch {
 		case s.format < schema.WithSegments:

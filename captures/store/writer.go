@@ -36,7 +36,7 @@ type writer struct {
 	path         string
 	file         os.FileInfo // of path when it was opened
 	failed       func(error)
-	ended        func(ids []int64) // nil, or told of exchanges whose end is committed
+	ended        func(ids []int64) // nil, or Options.Ended
 	db           *sql.DB           // for what others add
 	limit        int64             // bytes
 	beforeCommit func()

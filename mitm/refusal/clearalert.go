@@ -51,7 +51,8 @@ func (h *Handshake) follow(p []byte) {
 		}
 		size := int(h.record[3])<<8 | int(h.record[4])
 		switch {
-		case h.record[0] != alertRecord || size != alertLen: // an encrypted alert is longer
+		case h.record[0] != alertRecord || size != alertLen:
+			// An encrypted alert is longer.
 			h.left = size
 		case len(h.record) < recordHeaderLen+alertLen:
 			continue

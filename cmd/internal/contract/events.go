@@ -89,7 +89,7 @@ func NewExchangeEnded(l *Exchange) *ExchangeEnded {
 
 // A FailureCount is why exchanges failed: how many for this kind of reason, and the first.
 type FailureCount struct {
-	Kind     string `json:"kind"` // "server-certificate", "unreachable", "status" …
+	Kind     string `json:"kind"` // "status" …
 	Count    int    `json:"count"`
 	File     string `json:"file"`
 	Exchange int64  `json:"exchange"`

@@ -63,7 +63,7 @@ type Meter struct {
 	total int64
 	drawn bool
 
-	// midLine says that the text before the cursor is not the meter's.
+	// midLine says that the line has text that is not the meter's.
 	midLine bool
 }
 

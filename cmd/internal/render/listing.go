@@ -43,10 +43,6 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 	if reasons {
 		head = append(head, "REASON")
 	}
-	files := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.File != "" })
-	if files {
-		head = append([]string{"CAPTURE"}, head...)
-	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
@@ -72,8 +68,11 @@ func Exchanges(out *term.Output, lines []*contract.Exchange) error {
 		if reasons {
 			rows[i] = append(rows[i], l.Error)
 		}
-		if files {
-			rows[i] = append([]string{l.File}, rows[i]...)
+	}
+	if slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.File != "" }) {
+		head = slices.Insert(head, 0, "CAPTURE")
+		for i, l := range lines {
+			rows[i] = slices.Insert(rows[i], 0, l.File)
 		}
 	}
 	return out.Table(head, rows)

@@ -48,27 +48,11 @@ type endedExchange struct {
 	id    int64
 }
 
-// newAnnouncer returns what reports the exchanges of a recording with these flags, which runs
-// a command or not; nil if nothing is to be reported.
-func newAnnouncer(a *app.App, f CaptureFlags, runs bool) *announcer {
-	if !f.json && !printsLines(a, f, runs) {
-		return nil
-	}
-	n := &announcer{app: a, json: f.json, lines: exchangeline.NewPrinter(a.Err), started: make(chan struct{})}
+// newAnnouncer returns what reports exchanges as JSON, or else as lines.
+func newAnnouncer(a *app.App, json bool) *announcer {
+	n := &announcer{app: a, json: json, lines: exchangeline.NewPrinter(a.Err), started: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n
-}
-
-// printsLines reports whether each exchange has a line. A command that shares the terminal
-// may draw on it, so its exchanges have none unless that was asked for.
-func printsLines(a *app.App, f CaptureFlags, runs bool) bool {
-	switch {
-	case f.quiet:
-		return false
-	case f.verbose:
-		return true
-	}
-	return a.Err.TTY && (!runs || f.browser != "" || !a.Out.TTY)
 }
 
 // options has a series report its exchanges.

@@ -176,7 +176,9 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 		return err
 	}
 	f.Unsearched = new(UnsearchedLog)
-	f.announcer = newAnnouncer(a, f, len(argv) > 0)
+	if f.json || printsLines(a, f, len(argv) > 0) {
+		f.announcer = newAnnouncer(a, f.json)
+	}
 	isNew := isMissing(f.Out)
 	recoverLeftOver(ctx, a, f.Out)
 	if err := ctx.Err(); err != nil {
@@ -185,6 +187,24 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	if f.passive {
 		return capturePassive(ctx, a, f, argv)
 	}
+	return captureProxied(ctx, a, f, argv, isNew)
+}
+
+// printsLines reports whether each exchange has a line. A command that shares the terminal
+// may draw on it, so its exchanges have none unless that was asked for.
+func printsLines(a *app.App, f CaptureFlags, runs bool) bool {
+	switch {
+	case f.quiet:
+		return false
+	case f.verbose:
+		return true
+	}
+	return a.Err.TTY && (!runs || f.browser != "" || !a.Out.TTY)
+}
+
+// captureProxied records what comes through a proxy. If the command cannot start, a capture
+// that is new is removed.
+func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []string, isNew bool) error {
 	token := ""
 	if (len(argv) > 0 || f.browser != "") && !f.transparent {
 		// the only way to run a command that has a hook

@@ -1,13 +1,10 @@
 package record
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
-	"time"
 
 	"unwire/cmd/internal/app"
 )
@@ -34,23 +31,4 @@ func findCommand(browser string, argv []string) error {
 		return app.Fail(statusNotFound, fmt.Errorf("the command %s does not exist", argv[0]), "check the path")
 	}
 	return app.Fail(statusNotExecutable, fmt.Errorf("the command %s cannot be run: %w", argv[0], err), "check that the file is executable, or run it with its interpreter")
-}
-
-// isMissing reports whether there is no file.
-func isMissing(name string) bool {
-	_, err := os.Lstat(name)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// removeEmpty removes a capture that was made for a command that could not start, unless
-// something was recorded.
-func removeEmpty(ctx context.Context, isNew bool, name string) error {
-	if !isNew || isMissing(name) {
-		return nil
-	}
-	t, err := countExchanges(context.WithoutCancel(ctx), []string{name}, time.Time{})
-	if err != nil || t.all > 0 {
-		return nil // it is not ours to remove
-	}
-	return os.Remove(name)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -114,4 +116,23 @@ func (t *tally) add(file string, ex *conversation.Listed, earlier bool) {
 	t.outcomes[ex.Outcome]++
 	t.counts.Add(ex.Outcome, ex.Code)
 	t.failures = capturetext.CountFailure(t.failures, file, ex.Exchange, ex.Code)
+}
+
+// isMissing reports whether there is no file.
+func isMissing(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// removeEmpty removes a capture that was made for a command that could not start, unless
+// something was recorded.
+func removeEmpty(ctx context.Context, isNew bool, name string) error {
+	if !isNew || isMissing(name) {
+		return nil
+	}
+	t, err := countExchanges(context.WithoutCancel(ctx), []string{name}, time.Time{})
+	if err != nil || t.all > 0 {
+		return nil // it is not ours to remove
+	}
+	return os.Remove(name)
 }

@@ -49,7 +49,6 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if f.json {
 		stdout = a.Err.Writer
 	}
-	f.announcer.begin()
 	imported, err := startPassiveImport(ctx, a, f, series.Options, record, keys)
 	if err != nil {
 		return err

@@ -38,6 +38,7 @@ type passiveImport struct {
 
 // startPassiveImport creates the capture and begins to import what record gets.
 func startPassiveImport(ctx context.Context, a *app.App, f CaptureFlags, o store.Options, record *pcapng.Recording, keyFile string) (*passiveImport, error) {
+	f.announcer.begin()
 	_, err := os.Lstat(f.Out)
 	p := &passiveImport{app: a, flags: f, isNew: errors.Is(err, fs.ErrNotExist), done: make(chan struct{})}
 	if p.keyLog, err = os.Open(keyFile); err != nil {

@@ -88,7 +88,8 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	}
 	fmt.Fprintf(out, "unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, term.Cut(term.Clean(c.Reason), maxReason))
 	switch {
-	case c.Kind == string(failure.CertificateRefused): // the whole of it was said before
+	case c.Kind == string(failure.CertificateRefused):
+		// What the program needs was said when it refused.
 		fmt.Fprintf(out, "unwire: hint: have the client trust the CA ('unwire ca'); if it pins the server's certificate,\n'capture --passive' records it, or --skip leaves its host alone\n")
 	case c.Remedy != "":
 		fmt.Fprintf(out, "unwire: hint: %s\n", c.Remedy)

@@ -15,13 +15,13 @@ type Kind string
 
 const (
 	CertificateRefused Kind = "certificate-refused" // by the client
-	ServerCertificate  Kind = "server-certificate"
-	Unreachable        Kind = "unreachable"
-	UnknownHost        Kind = "unknown-host"
-	Timeout            Kind = "timeout"
-	Request            Kind = "request"
-	Shortened          Kind = "shortened"
-	Other              Kind = "other"
+	serverCertificate  Kind = "server-certificate"
+	unreachable        Kind = "unreachable"
+	unknownHost        Kind = "unknown-host"
+	timeout            Kind = "timeout"
+	request            Kind = "request"
+	shortened          Kind = "shortened"
+	other              Kind = "other"
 	Status             Kind = "status"
 )
 
@@ -46,16 +46,16 @@ var kinds = []struct {
 	remedy string
 }{
 	{refusal.Prefix, CertificateRefused, pinning},
-	{"is not trusted", ServerCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
-	{"failed to verify certificate", ServerCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
-	{"connection refused", Unreachable, "check that the server is running, and its port"},
-	{"no route to host", Unreachable, "check the server's address and the network"},
-	{"network is unreachable", Unreachable, "check the server's address and the network"},
-	{"no such host", UnknownHost, "check the name of the host"},
-	{"i/o timeout", Timeout, "check the server's address, and whether a firewall drops the connection"},
-	{"deadline exceeded", Timeout, "check the server's address, and whether a firewall drops the connection"},
-	{"refused: ", Request, "the request is malformed: correct the client"},
-	{"were not stored: the limit is", Shortened, "--max-body sets the limit"},
+	{"is not trusted", serverCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
+	{"failed to verify certificate", serverCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
+	{"connection refused", unreachable, "check that the server is running, and its port"},
+	{"no route to host", unreachable, "check the server's address and the network"},
+	{"network is unreachable", unreachable, "check the server's address and the network"},
+	{"no such host", unknownHost, "check the name of the host"},
+	{"i/o timeout", timeout, "check the server's address, and whether a firewall drops the connection"},
+	{"deadline exceeded", timeout, "check the server's address, and whether a firewall drops the connection"},
+	{"refused: ", request, "the request is malformed: correct the client"},
+	{"were not stored: the limit is", shortened, "--max-body sets the limit"},
 }
 
 // Of returns why an exchange with the error text failed; ok is false if there is no error.
@@ -63,7 +63,7 @@ func Of(text string) (f Failure, ok bool) {
 	if text == "" {
 		return f, false
 	}
-	f = Failure{Other, text, ""}
+	f = Failure{other, text, ""}
 	for _, k := range kinds {
 		if strings.Contains(text, k.has) && (k.kind != CertificateRefused || strings.HasPrefix(text, k.has)) {
 			f.Kind, f.Remedy = k.kind, k.remedy

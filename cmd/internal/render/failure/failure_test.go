@@ -15,11 +15,11 @@ func TestOf(t *testing.T) {
 		remedy string
 	}{
 		{"the client refused the certificate: it sent the alert", CertificateRefused, "--passive"},
-		{"the certificate of api.test is not trusted: x509: certificate signed by unknown authority", ServerCertificate, "--upstream-ca"},
-		{"dial tcp 127.0.0.1:1: connect: connection refused", Unreachable, "running"},
-		{"dial tcp: lookup api.test: no such host", UnknownHost, "name of the host"},
-		{"dial tcp 10.0.0.1:1: i/o timeout", Timeout, "firewall"},
-		{"something else", Other, ""},
+		{"the certificate of api.test is not trusted: x509: certificate signed by unknown authority", serverCertificate, "--upstream-ca"},
+		{"dial tcp 127.0.0.1:1: connect: connection refused", unreachable, "running"},
+		{"dial tcp: lookup api.test: no such host", unknownHost, "name of the host"},
+		{"dial tcp 10.0.0.1:1: i/o timeout", timeout, "firewall"},
+		{"something else", other, ""},
 	} {
 		f, ok := Of(c.text)
 		if !ok || f.Kind != c.kind || f.Reason != c.text || !strings.Contains(f.Remedy, c.remedy) {
