@@ -37,6 +37,13 @@ func bodyBytes(ctx context.Context, names []string) (total int64) {
 	return total
 }
 
+// ShowSteps shows on a terminal how far work is that consists of steps of a unit, such as
+// "request"; steps is 0 if their number is not known.
+func (a *App) ShowSteps(ctx context.Context, what, unit string, steps int) *progress.Meter {
+	_, m := progress.Start(ctx, progress.Options{Out: a.Out, Err: a.Err, What: what, Unit: unit, Steps: steps})
+	return m
+}
+
 // ShowFileProgress shows on a terminal how far the reading of a file is, of size bytes or 0
 // if that is not known. What is read through the meter's Reader is counted.
 func (a *App) ShowFileProgress(ctx context.Context, what string, size int64) *progress.Meter {

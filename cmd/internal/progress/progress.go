@@ -41,6 +41,11 @@ type Options struct {
 	// Files is how many files are to be read; 0: not known.
 	Files int
 
+	// Unit, if set, is what Step counts, such as "request", and Steps how many there are; 0:
+	// not known.
+	Unit  string
+	Steps int
+
 	// Total, if set, returns how many bytes are to be read; 0: not known. It is called once,
 	// when the line appears for the first time.
 	Total func(ctx context.Context) int64
@@ -58,6 +63,7 @@ type Meter struct {
 	out, err io.Writer
 
 	mu    sync.Mutex
+	steps int
 	files map[string]bool // that were begun
 	bytes int64
 	total int64
@@ -106,6 +112,16 @@ func (m *Meter) Add(file string, bytes int) {
 	defer m.mu.Unlock()
 	m.files[file] = true
 	m.bytes += int64(bytes)
+}
+
+// Step counts one of the unit.
+func (m *Meter) Step() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.steps++
 }
 
 // run draws until the context ends.
@@ -166,6 +182,13 @@ func (m *Meter) text(passed time.Duration) string {
 	text := m.o.What
 	if m.o.Files > 1 {
 		text += fmt.Sprintf(" · file %d of %d", max(len(m.files), 1), m.o.Files)
+	}
+	switch {
+	case m.o.Unit == "":
+	case m.o.Steps > 0:
+		text += fmt.Sprintf(" · %s %d of %d", m.o.Unit, min(m.steps+1, m.o.Steps), m.o.Steps)
+	default:
+		text += fmt.Sprintf(" · %d %ss", m.steps, m.o.Unit)
 	}
 	rate := float64(m.bytes) / passed.Seconds()
 	switch {

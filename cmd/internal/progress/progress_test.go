@@ -80,6 +80,22 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// Requests and experiments are counted, too.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]Options{
+		"probing · 2 requests · 5 s":        {What: "probing", Unit: "request"},
+		"running · experiment 3 of 9 · 5 s": {What: "running", Unit: "experiment", Steps: 9},
+	} {
+		m := &Meter{o: o}
+		m.Step()
+		m.Step()
+		if got := m.text(5 * time.Second); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // Where stderr is no terminal nothing is written.
 func TestNoTerminal(t *testing.T) {
 	t.Parallel()

@@ -86,15 +86,17 @@ func Failure(out *term.Output, c *contract.FailureCount) {
 	if c.Count > 1 {
 		more = fmt.Sprintf(" (and %d more)", c.Count-1)
 	}
-	fmt.Fprintf(out, "unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, term.Cut(term.Clean(c.Reason), maxReason))
+	reason := term.Cut(term.Clean(c.Reason), maxReason)
+	if c.Kind == string(failure.Status) {
+		reason += fmt.Sprintf("; 'unwire show %s %d' shows it", term.Clean(c.File), c.Exchange)
+	}
+	fmt.Fprintf(out, "unwire: %s exchange %d%s: %s\n", out.Red("failed:"), c.Exchange, more, reason)
 	switch {
 	case c.Kind == string(failure.CertificateRefused):
 		// What the program needs was said when it refused.
 		fmt.Fprintf(out, "unwire: hint: have the client trust the CA ('unwire ca'); if it pins the server's certificate,\n'capture --passive' records it, or --skip leaves its host alone\n")
 	case c.Remedy != "":
 		fmt.Fprintf(out, "unwire: hint: %s\n", c.Remedy)
-	case c.Kind == string(failure.Status):
-		fmt.Fprintf(out, "unwire: hint: 'unwire show %s %d' shows the answer\n", term.Clean(c.File), c.Exchange)
 	}
 }
 
