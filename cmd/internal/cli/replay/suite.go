@@ -145,6 +145,11 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 		}
 	}
 	saySuiteHints(a, lines)
+	return suiteStatus(lines)
+}
+
+// suiteStatus is the exit status of a suite: 1 if an experiment failed.
+func suiteStatus(lines []*contract.Experiment) error {
 	if slices.ContainsFunc(lines, func(l *contract.Experiment) bool { return !l.OK }) {
 		return app.Fail(app.ExitFinding, nil, "")
 	}
