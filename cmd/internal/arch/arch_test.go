@@ -28,8 +28,26 @@ type row struct {
 // table is the import table; the longest prefix that matches a package decides.
 var table = map[string]row{
 	"captures/redact": {
-		imports: []string{"captures", "captures/profile", "decode/envelope"}, tests: []string{"captures/internal/require", "proto"},
+		imports: []string{"captures", "captures/profile", "captures/redact/internal/", "decode/envelope"}, tests: []string{"captures/internal/require", "proto"},
 		why: "secrets are found in bytes and framing, without decoding them; a profile has some",
+	},
+	"captures/redact/internal/charset": {why: "sets of bytes are data"},
+	"captures/redact/internal/match": {
+		imports: []string{"captures/redact/internal/charset"},
+		why:     "what follows a secret is a run of a set of bytes",
+	},
+	"captures/redact/internal/names": {
+		imports: []string{"captures/redact/internal/charset"},
+		why:     "names are told by their letters, and some by what a value looks like",
+	},
+	"captures/redact/internal/keyshape": {
+		imports: []string{"captures/profile", "captures/redact/internal/charset", "captures/redact/internal/match"},
+		why:     "a shape is a run of a set of bytes; a profile has some",
+	},
+	"captures/redact/internal/spelling": {why: "a secret is spelt as standards have it"},
+	"captures/redact/internal/syntax": {
+		imports: []string{"captures/redact/internal/charset", "captures/redact/internal/match", "captures/redact/internal/names"},
+		why:     "a value is found by the name that stands in front of it",
 	},
 	"captures/store": {
 		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
