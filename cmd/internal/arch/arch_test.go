@@ -91,6 +91,10 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
+	"captures/passive": {
+		imports: []string{"captures", "captures/pcap", "captures/pcapng", "captures/store"},
+		why:     "packets that are recorded become exchanges of a capture meanwhile, or when their recorder was killed",
+	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
 		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/chain", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},
@@ -206,7 +210,8 @@ var table = map[string]row{
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
-	"schema/jsonname": {why: "a rule of names is a leaf"},
+	"schema/protoform": {why: "messages are printed by their descriptors, wherever these come from"},
+	"schema/jsonname":  {why: "a rule of names is a leaf"},
 	"schema/update/source": {
 		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},
