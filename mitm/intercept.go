@@ -202,10 +202,13 @@ func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h raw.Hello, na
 			cfg.NextProtos = []string{pick}
 		}
 	}
-	conn := tls.Server(&h2.Conn{Conn: c}, cfg)
+	watched := &refusal.Handshake{Conn: c}
+	below := &h2.Conn{Conn: watched}
+	conn := tls.Server(below, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, err
+		return nil, watched.Explain(err)
 	}
+	below.Conn = c
 	return conn, nil
 }
 

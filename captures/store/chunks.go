@@ -32,7 +32,7 @@ const (
 // by the Limits of the store.
 // Errors: ErrDamaged, a LimitError, the context's.
 func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
-	return func(yield func(captures.Chunk, error) bool) {
+	return counted(ctx, s.Path, func(yield func(captures.Chunk, error) bool) {
 		r := &chunkReader{s: s, ctx: ctx, id: id, next: fromSeq, yield: yield}
 		switch {
 		case s.format < schema.WithSegments:
@@ -42,7 +42,7 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[capture
 		default:
 			r.readBoth(fromSeq)
 		}
-	}
+	})
 }
 
 // hasOldChunks reports whether the file has chunks of an older format, beside its segments.

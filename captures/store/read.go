@@ -310,3 +310,14 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, err
 	}
 	return e, nil
 }
+
+// BodyBytes returns how many bytes the bodies of all exchanges have together.
+//
+// Errors: ErrDamaged.
+func (s *Store) BodyBytes(ctx context.Context) (n int64, err error) {
+	err = s.page(ctx, func(c *rowValues) bool {
+		n = c.size()
+		return false
+	}, `SELECT coalesce(sum(bytes_up + bytes_down), 0) FROM exchanges`)
+	return n, err
+}

@@ -74,6 +74,10 @@ type Options struct {
 	// It must not call the store.
 	Unsearched func(captures.Exchange, []redact.Unsearched)
 
+	// Ended, if set, is called with the numbers of exchanges whose end was committed just now.
+	// It must return at once, and must not call the store.
+	Ended func(s *Store, ids []int64)
+
 	// Closing, if set, is called by Close when all has ended and is committed,
 	// unless recording had to stop: to derive what a reader will want.
 	Closing func(*Store)
@@ -257,6 +261,10 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 	if s.writer, err = newWriter(s.Path, db, o, t); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	if o.Ended != nil {
+		s.writer.ended = func(ids []int64) { o.Ended(s, ids) }
+	}
+	go s.writer.loop()
 	s.nextID = s.writer.lastID + 1
 	return nil
 }

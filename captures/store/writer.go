@@ -36,8 +36,9 @@ type writer struct {
 	path         string
 	file         os.FileInfo // of path when it was opened
 	failed       func(error)
-	db           *sql.DB // for what others add
-	limit        int64   // bytes
+	ended        func(ids []int64) // nil, or Options.Ended
+	db           *sql.DB           // for what others add
+	limit        int64             // bytes
 	beforeCommit func()
 	n            int64         // last number drawn, see formatOne
 	lastID       int64         // last exchange when the file was opened
@@ -71,6 +72,7 @@ type writer struct {
 	err     error
 }
 
+// newWriter opens a writer, whose loop the caller starts.
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 	file, err := os.Stat(path)
 	if err != nil {
@@ -95,7 +97,6 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 	if err := w.open(t); err != nil {
 		return nil, err
 	}
-	go w.loop()
 	return w, nil
 }
 
@@ -198,15 +199,32 @@ func (w *writer) loop() {
 				break
 			}
 			err := w.write(batch)
+			ended := w.endedIn(batch)
 			first := w.finishBatch(cost, batch, err)
 			if first && w.failed != nil {
 				w.failed(pathError(w.path, err))
+			}
+			if err == nil && len(ended) > 0 {
+				w.ended(ended)
 			}
 		}
 		if w.over() {
 			return
 		}
 	}
+}
+
+// endedIn returns the exchanges that end in a batch, if somebody is to be told.
+func (w *writer) endedIn(batch []op) (ids []int64) {
+	if w.ended == nil {
+		return nil
+	}
+	for i := range batch {
+		if o := &batch[i]; o.state != nil && o.kind == captures.Ended {
+			ids = append(ids, o.state.ex.ID)
+		}
+	}
+	return ids
 }
 
 func (w *writer) ready() bool {

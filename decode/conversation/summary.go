@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math"
 	"slices"
 
@@ -102,6 +103,38 @@ func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, err
 		l.upTo = min(l.upTo, l.Exchanges[n-1].ID)
 	}
 	return l, failed.err()
+}
+
+// One returns an exchange that has ended as a listing has it, except for its conversation.
+//
+// Errors: of the source, with what could be read.
+func One(ctx context.Context, src captures.Source, id int64) (Listed, error) {
+	rec, err := src.Exchange(ctx, id)
+	if err != nil {
+		return Listed{}, err
+	}
+	m, err := summarize(ctx, src, captures.Listed{Exchange: rec})
+	return Listed{Exchange: rec, Call: callOf(&m), Code: m.Code, FramesUp: m.FramesUp, FramesDown: m.FramesDown}, err
+}
+
+// ListStored yields the exchanges of a capture as far as they can be listed without decoding:
+// those without a stored summary have no code and no frames.
+func ListStored(ctx context.Context, store captures.SummaryStore) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		for l, err := range store.Listing(ctx, summaryVersion(store.Profile())) {
+			if err != nil {
+				yield(Listed{}, err)
+				return
+			}
+			ex := Listed{Exchange: l.Exchange}
+			if m := l.Summary; m != nil {
+				ex.Call, ex.Code, ex.FramesUp, ex.FramesDown = callOf(m), m.Code, m.FramesUp, m.FramesDown
+			}
+			if !yield(ex, nil) {
+				return
+			}
+		}
+	}
 }
 
 // unreadExchanges is what could not be read.

@@ -178,6 +178,9 @@ func (c *Client) once(ctx context.Context, what, codec string, message []byte, t
 	c.Requests++
 	c.bytes += int64(len(body))
 	a := c.exchange(ctx, codec, body)
+	if c.o.Asked != nil {
+		c.o.Asked()
+	}
 	if starts && !a.Reason.Unsent() {
 		c.executed++
 	}

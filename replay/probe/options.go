@@ -49,6 +49,9 @@ type Options struct {
 	// over TLS it is negotiated, over http:// it is spoken unasked
 	HTTP2  bool
 	Budget int // requests; default 2,000
+
+	// Asked, if set, is called after each request.
+	Asked func()
 	// requests a second; 0: no limit for this machine, 1 for others
 	Rate    float64
 	Timeout time.Duration // of one request; default 20 s

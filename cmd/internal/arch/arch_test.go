@@ -316,12 +316,20 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/", "cmd/internal/contract", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "answers questions about captures for every surface, and knows none of these",
 	},
+	"cmd/internal/progress": {
+		imports: []string{"captures/store", "cmd/internal/term"},
+		why:     "a line on the terminal counts what is read of captures, whatever for",
+	},
 	"cmd/internal/app": {
-		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/project", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "captures/", "cmd/internal/contract", "cmd/internal/progress", "cmd/internal/project", "cmd/internal/query", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
 		why:     "what a run of the program is knows no command",
 	},
+	"cmd/internal/render/failure": {
+		imports: []string{"captures", "mitm/refusal"},
+		why:     "failures are sorted by the texts that the recorder stores",
+	},
 	"cmd/internal/render/capturetext": {
-		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
+		imports: []string{"captures", "captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render/failure", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
 		why: "prints what became of captures, by whatever format",
 	},
 	"cmd/internal/render/exchangeline": {
@@ -329,7 +337,7 @@ var table = map[string]row{
 		why: "prints a line of a listing where no table can be",
 	},
 	"cmd/internal/render": {
-		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm/refusal", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/render/failure", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
 		why:     "prints what libraries return, and knows no command",
 	},
 	"cmd/internal/render/schematext": {

@@ -1,5 +1,7 @@
 package contract
 
+import "unwire/captures"
+
 // Listening is the first event of a command that serves.
 type Listening struct {
 	version
@@ -72,6 +74,29 @@ type Uncaptured struct {
 	Exchange int64  `json:"exchange"` // that names it
 }
 
+// ExchangeEnded is the event of an exchange that has ended, with the members of a line of
+// `unwire ls`.
+type ExchangeEnded struct {
+	*Exchange
+	Event string `json:"event"` // "exchange"
+	Error string `json:"error"` // why it failed; "" if it ended well
+}
+
+// NewExchangeEnded is the event of an exchange.
+func NewExchangeEnded(l *Exchange) *ExchangeEnded {
+	return &ExchangeEnded{Exchange: l, Event: "exchange", Error: l.Error}
+}
+
+// A FailureCount is why exchanges failed: how many for this kind of reason, and the first.
+type FailureCount struct {
+	Kind     string `json:"kind"` // "status" …
+	Count    int    `json:"count"`
+	File     string `json:"file"`
+	Exchange int64  `json:"exchange"`
+	Reason   string `json:"reason"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
 // Ended is the last event of capture.
 type Ended struct {
 	version
@@ -80,6 +105,10 @@ type Ended struct {
 	Exchanges  int      `json:"exchanges"`
 	Incomplete int      `json:"incomplete"` // of Exchanges
 	Files      []string `json:"files"`
+
+	// Outcomes count the exchanges of this recording by outcome, Failures say why some failed.
+	Outcomes map[captures.Outcome]int `json:"outcomes"`
+	Failures []FailureCount           `json:"failures,omitempty"`
 
 	// UnsearchedExchanges and UnsearchedBytes count what could not be searched for
 	// secrets.

@@ -22,12 +22,6 @@ type Inference struct {
 	// FirstJSONCall is the address of the first of them.
 	JSONCalls     int64
 	FirstJSONCall Address
-
-	// OnProgress, if set, is called with how much was read of all captures.
-	OnProgress func(infer.Progress)
-
-	// read is of the captures before.
-	read infer.Progress
 }
 
 // Add adds the exchanges of a capture that an address names, and returns what of them
@@ -35,13 +29,7 @@ type Inference struct {
 //
 // Errors: those of infer.Gather; what was read until then was added.
 func (g *Inference) Add(ctx context.Context, capture *Capture, at Address) ([]infer.Remark, error) {
-	before := g.read
-	all, err := infer.Gather(ctx, capture.Store, infer.GatherOptions{Exchange: at.Exchange, Part: at.Part, OnProgress: func(p infer.Progress) {
-		g.read = infer.Progress{Messages: before.Messages + p.Messages, Bytes: before.Bytes + p.Bytes}
-		if g.OnProgress != nil {
-			g.OnProgress(g.read)
-		}
-	}})
+	all, err := infer.Gather(ctx, capture.Store, infer.GatherOptions{Exchange: at.Exchange, Part: at.Part})
 	g.Evidence.Merge(all.Evidence)
 	if g.JSONCalls == 0 && all.JSONCalls > 0 {
 		g.FirstJSONCall = Address{File: at.File, Exchange: all.FirstJSONCall, Frame: -1}

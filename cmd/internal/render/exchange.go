@@ -10,27 +10,11 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/failure"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
-	"unwire/mitm/refusal"
 )
-
-// pinningHint says what to do about a client that pins certificates.
-const pinningHint = `the client refused the proxy's certificate. Either it does not read the CA variables
-('unwire ca' has the CA: have the client trust it), or it pins the server's own certificate: then
-no proxy can read it; record its packets with 'capture --passive' if it logs its keys (Node, curl, Chromium: Linux), turn
-pinning off in the client, set its endpoint and use 'capture --reverse', or let it pass unread with
-'capture --skip HOST'`
-
-// PinningHint is what to do about an exchange that failed with an error, where the
-// client refused the proxy's certificate; else "".
-func PinningHint(failure string) string {
-	if !strings.HasPrefix(failure, refusal.Prefix) {
-		return ""
-	}
-	return pinningHint
-}
 
 // ExchangeHead writes what is known of an exchange besides its frames, with the notes about
 // it as a whole. With folded set, headers are counted and not listed.
@@ -41,7 +25,7 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	for _, r := range contract.NewRelations(relations) {
 		fmt.Fprintf(w, "%s\n", relationText(at.ID, r))
 	}
-	failure(out, w, at)
+	writeFailure(out, w, at)
 	Notes(out, w, notes, "")
 	list := Headers
 	if folded {
@@ -100,13 +84,13 @@ func exchangeFacts(at conversation.Resolved) string {
 	return b.String()
 }
 
-// failure writes why an exchange failed.
-func failure(out *term.Output, w io.Writer, at conversation.Resolved) {
+// writeFailure writes why an exchange failed.
+func writeFailure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.Error != "" {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s %s\n", out.Red("error:"), term.Clean(at.Error))))
 	}
-	if hint := PinningHint(at.Error); hint != "" {
-		fmt.Fprint(w, out.Wrap(fmt.Sprintf("hint: %s\n", hint)))
+	if f, ok := failure.Of(at.Error); ok && f.Remedy != "" {
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("hint: %s\n", f.Remedy)))
 	}
 	if at.Message != "" {
 		fmt.Fprint(w, out.Wrap(fmt.Sprintf("message: %s\n", term.Clean(at.Message))))

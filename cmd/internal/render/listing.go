@@ -9,6 +9,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/failure"
 	"unwire/cmd/internal/term"
 )
 
@@ -42,6 +43,7 @@ var listed = []struct {
 	{term.Column{Name: "PROCESS", Drop: 11}, true, func(l *contract.Exchange) string { return processText(l.Process) }},
 	{term.Column{Name: "RELATED", Shorten: term.End, Min: 12, Drop: 7}, true, relatedText},
 	{term.Column{Name: "NOTES", Shorten: term.End, Min: 12, Drop: 4}, true, notesText},
+	{term.Column{Name: "REASON", Shorten: term.End, Min: 16, Drop: 3}, true, func(l *contract.Exchange) string { return l.Error }},
 }
 
 // Exchanges writes a table of exchanges.
@@ -210,7 +212,8 @@ func Ending(l *contract.Exchange) string {
 		return l.Code
 	case l.Outcome == "":
 		return inFlight
-	case PinningHint(l.Error) != "":
+	}
+	if f, _ := failure.Of(l.Error); f.Kind == failure.CertificateRefused {
 		return "(certificate refused)"
 	}
 	return "(" + l.Outcome + ")"

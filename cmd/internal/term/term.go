@@ -51,6 +51,17 @@ func New(w io.Writer, color string) *Output {
 	return o
 }
 
+// Columns is the width of the terminal now, which may differ from that at the start, unless
+// COLUMNS sets it; 0 where there is no terminal.
+func (o *Output) Columns() int {
+	if f, ok := o.Writer.(*os.File); ok && o.TTY && os.Getenv("COLUMNS") == "" {
+		if width, _, err := xterm.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return o.Width
+}
+
 // Bold, Dim and the colours return s marked up where colour is on.
 func (o *Output) Bold(s string) string    { return o.sgr("1", s) }
 func (o *Output) Dim(s string) string     { return o.sgr("2", s) }

@@ -176,6 +176,8 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 			return err
 		}
 	}
+	ctx, meter := a.ShowProgress(ctx, "searching", files...)
+	defer meter.Stop()
 	var damage error
 	for _, name := range files {
 		err := g.file(ctx, name)

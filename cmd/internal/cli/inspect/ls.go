@@ -15,6 +15,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/capturetext"
 	"unwire/cmd/internal/render/exchangeline"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -144,11 +145,8 @@ func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 	if err := render.Exchanges(a.Out, lines); err != nil {
 		return err
 	}
-	for _, l := range lines {
-		if hint := render.PinningHint(l.Error); hint != "" {
-			a.Say("unwire: hint: exchange %d: %s", l.ID, hint)
-			break
-		}
+	if hint := capturetext.HintOf(lines); hint != "" {
+		a.Say("unwire: hint: %s", hint)
 	}
 	return nil
 }

@@ -152,7 +152,11 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 		defer func() { err = errors.Join(err, journal.Close()) }()
 		o.Journal = journal
 	}
+	meter := a.ShowSteps(ctx, "probing", "request", 0)
+	defer meter.Stop()
+	o.Asked = meter.Step
 	res, err := oracle.Run(ctx, *o)
+	meter.Stop()
 	if err != nil {
 		return app.Refusal(err)
 	}

@@ -38,8 +38,10 @@ type CaptureFlags struct {
 	only, skip, also                 []string
 	maxBody, rotate, maxSize, keylog string
 	browser                          string
+	quiet, verbose                   bool
 
 	Unsearched *UnsearchedLog
+	announcer  *announcer // of exchanges that have ended; nil reports none
 }
 
 const captureLong = `capture starts a recording proxy on loopback. With CMD it runs that command with
@@ -96,6 +98,12 @@ the size, and the oldest files are removed. A file with an exchange that still r
 while others can go; of a body, at most a sixteenth of the size is stored for each
 direction, unless --max-body is less.
 
+Each exchange that has ended has a line on a terminal: its number, the time, the program,
+the call, how it ended, body bytes and duration. A command that writes to the same terminal
+may draw on it, so its exchanges have no lines; -v prints them, -q never. --json prints an
+event for each instead. At the end, capture prints how the exchanges ended, why some failed,
+and what to do about it.
+
 If recording has to stop (the disk is full, the file was deleted), that is said at
 once, the traffic goes on unrecorded, and the exit status is 3 in the end.`
 
@@ -145,6 +153,8 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.Out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
 	flags.BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no line for each exchange")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "a line on stderr for each exchange, even if CMD shares the terminal or there is none")
 	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
 	flags.StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
 	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
@@ -165,6 +175,10 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 		return err
 	}
 	f.Unsearched = new(UnsearchedLog)
+	if f.json || printsLines(a, f, len(argv) > 0) {
+		f.announcer = newAnnouncer(a, f.json)
+	}
+	isNew := isMissing(f.Out)
 	recoverLeftOver(ctx, a, f.Out)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -172,6 +186,24 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	if f.passive {
 		return capturePassive(ctx, a, f, argv)
 	}
+	return captureProxied(ctx, a, f, argv, isNew)
+}
+
+// printsLines reports whether each exchange has a line. A command that shares the terminal
+// may draw on it, so its exchanges have none unless that was asked for.
+func printsLines(a *app.App, f CaptureFlags, runs bool) bool {
+	switch {
+	case f.quiet:
+		return false
+	case f.verbose:
+		return true
+	}
+	return a.Err.TTY && (!runs || f.browser != "" || !a.Out.TTY)
+}
+
+// captureProxied records what comes through a proxy. If the command cannot start, a capture
+// that is new is removed.
+func captureProxied(ctx context.Context, a *app.App, f CaptureFlags, argv []string, isNew bool) error {
 	token := ""
 	if (len(argv) > 0 || f.browser != "") && !f.transparent {
 		// the only way to run a command that has a hook
@@ -179,13 +211,13 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	}
 	rec, err := StartRecorder(a, f, token)
 	if err != nil {
-		return err
+		return errors.Join(err, removeEmpty(ctx, isNew, f.Out))
 	}
 	var env []string
 	if f.browser != "" {
 		b, err := prepareBrowser(ctx, rec, f, argv)
 		if err != nil {
-			return errors.Join(err, rec.Close(DrainTime(a)))
+			return errors.Join(err, rec.Close(DrainTime(a)), removeEmpty(ctx, isNew, f.Out))
 		}
 		defer b.Close() //nolint:errcheck // a temporary folder
 		argv, env = b.Argv, b.Env
@@ -194,6 +226,7 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	stop := watch.start(ctx, rec.store.Current())
 	defer app.SurviveFileLimit()()
 	code, runErr := serve(ctx, a, rec, f, argv, env)
+	unstarted := runErr != nil
 	if len(argv) > 0 {
 		a.Signals.StartGrace()
 	}
@@ -201,6 +234,11 @@ func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) err
 	if err := rec.Close(DrainTime(a)); err != nil && runErr == nil {
 		if runErr = err; rec.failed.Load() {
 			runErr = app.Fail(app.ExitInput, nil, "") // it was told when it happened
+		}
+	}
+	if unstarted {
+		if runErr = errors.Join(runErr, removeEmpty(ctx, isNew, f.Out)); isMissing(f.Out) {
+			return runErr
 		}
 	}
 	watch.finish(context.WithoutCancel(ctx), rec.store.Files())
@@ -321,6 +359,7 @@ func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (series.Opti
 			a.SayStopped(err, "the traffic")
 		},
 	})}
+	f.announcer.options(&o)
 	var err error
 	if f.maxBody != "" {
 		if o.MaxBody, err = app.ParseSize(f.maxBody); err != nil {
@@ -353,6 +392,9 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 		return 0, err
 	}
 	if len(argv) > 0 {
+		f.announcer.begin()
+	}
+	if len(argv) > 0 {
 		stdout := a.Out.Writer
 		if f.json {
 			stdout = a.Err.Writer
@@ -374,6 +416,7 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 	if !f.json {
 		sayListening(a, rec, f)
 	}
+	f.announcer.begin()
 	select {
 	case <-ctx.Done():
 		return 0, nil

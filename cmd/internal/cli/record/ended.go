@@ -4,25 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 	"time"
 
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/render/capturetext"
+	"unwire/decode/conversation"
 	"unwire/proto"
 )
 
 // sayEnded says what was recorded since a time, with a remark behind it, and counts it. What
 // the files had before is counted apart.
 func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, began time.Time, remark string) (int, error) {
-	n, earlier, unfinished, err := countExchanges(ctx, files, began)
+	t, err := countExchanges(ctx, files, began)
+	n := t.all - t.earlier
 	if err != nil {
 		return n, err
 	}
 	if f.json {
-		return n - earlier, a.Print(&contract.Ended{
-			Event: "ended", File: files[0], Exchanges: n, Incomplete: unfinished, Files: files,
+		return n, a.Print(&contract.Ended{
+			Event: "ended", File: files[0], Exchanges: t.all, Incomplete: t.incomplete, Files: files,
+			Outcomes: t.outcomes, Failures: t.failures,
 			UnsearchedExchanges: f.Unsearched.exchanges, UnsearchedBytes: f.Unsearched.bytes,
 		})
 	}
@@ -30,40 +37,102 @@ func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, b
 	if len(files) > 1 {
 		where = fmt.Sprintf("%d files, %s to %s", len(files), files[0], files[len(files)-1])
 	}
-	if earlier == 0 {
-		a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(n, "exchange"), where, unfinished, remark)
+	if t.earlier == 0 {
+		a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(t.all, "exchange"), where, t.incomplete, remark)
 	} else {
-		a.Say("unwire: %s added to %s, which has %d now (%d incomplete)%s", app.Counted(n-earlier, "exchange"), where, n, unfinished, remark)
+		a.Say("unwire: %s added to %s, which has %d now (%d incomplete)%s", app.Counted(n, "exchange"), where, t.all, t.incomplete, remark)
+	}
+	if n > 0 {
+		a.Say("unwire: %s", t.counts)
+	}
+	for i := range t.failures {
+		capturetext.Failure(a.Err, &t.failures[i])
 	}
 	if text := f.Unsearched.summary(); text != "" {
 		a.Say("unwire: %s", text)
 	}
-	return n - earlier, nil
+	if n > 0 {
+		a.Say("unwire: next: unwire ls %s", shellWords(files))
+	}
+	return n, nil
+}
+
+// shellWords are files as they are typed in a shell.
+func shellWords(files []string) string {
+	words := make([]string, len(files))
+	for i, f := range files {
+		words[i] = f
+		if strings.ContainsFunc(f, func(r rune) bool {
+			return !strings.ContainsRune("-_./+,:@%=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		}) {
+			words[i] = "'" + strings.ReplaceAll(f, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// A tally counts the exchanges of a recording.
+type tally struct {
+	all, earlier, incomplete int
+
+	// What follows is of those that are not from an earlier recording.
+	counts   *capturetext.Counts
+	outcomes map[captures.Outcome]int
+	failures []contract.FailureCount
 }
 
 // countExchanges counts the exchanges of files, those that began before a time, and those
 // that are not complete.
-func countExchanges(ctx context.Context, files []string, began time.Time) (n, earlier, unfinished int, err error) {
-	for _, file := range files {
-		store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
+func countExchanges(ctx context.Context, files []string, began time.Time) (*tally, error) {
+	t := &tally{counts: new(capturetext.Counts), outcomes: map[captures.Outcome]int{}}
+	for i, file := range files {
+		s, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 		if err != nil {
-			return n, earlier, unfinished, err
+			return t, err
 		}
-		for ex, err := range store.Exchanges(ctx) {
+		for ex, err := range conversation.ListStored(ctx, s) {
 			if err != nil {
-				return n, earlier, unfinished, errors.Join(err, store.Close())
+				return t, errors.Join(err, s.Close())
 			}
-			n++
-			if ex.Started.Before(began) {
-				earlier++
-			}
-			if ex.Outcome != captures.Complete {
-				unfinished++
-			}
+			t.add(file, &ex, i == 0 && ex.Started.Before(began))
 		}
-		if err := store.Close(); err != nil {
-			return n, earlier, unfinished, err
+		if err := s.Close(); err != nil {
+			return t, err
 		}
 	}
-	return n, earlier, unfinished, nil
+	return t, nil
+}
+
+// add counts an exchange of a file.
+func (t *tally) add(file string, ex *conversation.Listed, earlier bool) {
+	t.all++
+	if ex.Outcome != captures.Complete {
+		t.incomplete++
+	}
+	if earlier {
+		t.earlier++
+		return
+	}
+	t.outcomes[ex.Outcome]++
+	t.counts.Add(ex.Outcome, ex.Code)
+	t.failures = capturetext.CountFailure(t.failures, file, ex.Exchange, ex.Code)
+}
+
+// isMissing reports whether there is no file.
+func isMissing(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// removeEmpty removes a capture that was made for a command that could not start, unless
+// something was recorded.
+func removeEmpty(ctx context.Context, isNew bool, name string) error {
+	if !isNew || isMissing(name) {
+		return nil
+	}
+	t, err := countExchanges(context.WithoutCancel(ctx), []string{name}, time.Time{})
+	if err != nil || t.all > 0 {
+		return nil // it is not ours to remove
+	}
+	return os.Remove(name)
 }

@@ -84,6 +84,11 @@ func importFile(ctx context.Context, a *app.App, j importJob, out string, keep b
 		return err
 	}
 	defer closeIn()
+	meter := a.ShowFileProgress(ctx, "importing", fileSize(j.file))
+	defer meter.Stop()
+	if meter != nil {
+		in = meter.Reader(j.file, in)
+	}
 	input, err := formats.Open(in, head)
 	if errors.Is(err, formats.ErrUnknown) {
 		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", j.file, err), "import reads "+formats.ImportNames())
@@ -189,6 +194,15 @@ func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn fu
 		in = io.MultiReader(bytes.NewReader(head[:n]), from)
 	}
 	return in, head[:n], closeIn, nil
+}
+
+// fileSize is the size of a file in bytes; 0 if that is not known.
+func fileSize(name string) int64 {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
 }
 
 func readKeyLog(keys *pcap.KeyLog, name string) error {

@@ -33,6 +33,7 @@ type passiveImport struct {
 
 // startPassive creates the capture, and begins to make exchanges of what is recorded.
 func startPassive(ctx context.Context, a *app.App, f CaptureFlags) (*passiveImport, error) {
+	f.announcer.begin()
 	series, err := seriesOptions(a, f, nil)
 	if err != nil {
 		return nil, err

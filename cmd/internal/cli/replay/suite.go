@@ -122,12 +122,15 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
+	meter := a.ShowSteps(ctx, "sending", "experiment", len(files))
+	defer meter.Stop()
 	lines := make([]*contract.Experiment, 0, len(files))
 	err = suite.Run(ctx, files, suite.Options{
 		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: func(path string) (*store.Store, error) { return openStore(a, path) }, Learn: f.learn, Answers: answers,
 	}, func(o *suite.Outcome) error {
 		line := contract.NewExperiment(o, replaytext.Failures(o))
 		lines = append(lines, line)
+		meter.Step()
 		if f.json {
 			return a.Print(line)
 		}
@@ -142,6 +145,11 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 		}
 	}
 	saySuiteHints(a, lines)
+	return suiteStatus(lines)
+}
+
+// suiteStatus is the exit status of a suite: 1 if an experiment failed.
+func suiteStatus(lines []*contract.Experiment) error {
 	if slices.ContainsFunc(lines, func(l *contract.Experiment) bool { return !l.OK }) {
 		return app.Fail(app.ExitFinding, nil, "")
 	}

@@ -79,6 +79,8 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		return app.Usagef("--json and --html - both write to stdout")
 	}
 	coverage := query.NewCoverage(defs, a.Profile())
+	ctx, meter := a.ShowProgress(ctx, "checking", inputs...)
+	defer meter.Stop()
 	damage := withCaptures(a, inputs, func(_ string, c *query.Capture, at query.Address) error {
 		if err := a.NeedCalls(ctx, c, at, "schema check"); err != nil {
 			return err
@@ -88,6 +90,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
 	}
+	meter.Stop()
 	report := coverage.Report()
 	for _, known := range allow {
 		report.Allow(known)

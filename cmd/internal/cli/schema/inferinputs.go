@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
@@ -26,26 +25,12 @@ type inferInputs struct {
 	// raw says that each input is a file of one message; messages counts them.
 	raw      bool
 	messages int64
-
-	started time.Time
-	// nextProgress is when progress is reported next, since started.
-	nextProgress time.Duration
 }
 
 func newInferInputs(a *app.App, root string, raw bool) *inferInputs {
-	g := &inferInputs{a: a, root: root, raw: raw, started: time.Now(), nextProgress: app.ProgressEvery}
-	g.inference = query.Inference{Evidence: infer.NewEvidence(), OnProgress: g.reportProgress}
+	g := &inferInputs{a: a, root: root, raw: raw}
+	g.inference = query.Inference{Evidence: infer.NewEvidence()}
 	return g
-}
-
-// reportProgress reports on a terminal, from time to time, how much was read.
-func (g *inferInputs) reportProgress(p infer.Progress) {
-	at := time.Since(g.started)
-	if !g.a.Err.TTY || at <= g.nextProgress {
-		return
-	}
-	g.nextProgress = at + app.ProgressEvery
-	g.a.Say("unwire: %s, %.1f MB, %.0f MB/s", app.Counted(p.Messages, "message"), float64(p.Bytes)/1e6, float64(p.Bytes)/1e6/at.Seconds())
 }
 
 // gather enters all inputs. Where the context ends it returns its error; the evidence is
@@ -70,6 +55,8 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 	if g.named && len(files) == len(inputs) {
 		return app.Usagef("--root names the message of --raw: methods name their own")
 	}
+	ctx, meter := g.a.ShowProgress(ctx, "inferring", files...)
+	defer meter.Stop()
 	return gatherCaptures(g.a, files, func(name string, c *query.Capture, at query.Address) error {
 		remarks, err := g.inference.Add(ctx, c, at)
 		for _, r := range remarks {
@@ -117,7 +104,14 @@ func readEvidenceFile(name string) (*infer.Evidence, error) {
 // gatherFiles enters files that hold one message each. What is no message is said
 // and left out, unless nothing else is there.
 func (g *inferInputs) gatherFiles(ctx context.Context, names []string) error {
-	all, stopped := infer.GatherMessages(ctx, names, infer.MessageOptions{Root: g.root, Read: g.a.ReadInput, OnProgress: g.reportProgress})
+	meter := g.a.ShowFileProgress(ctx, "inferring", 0)
+	defer meter.Stop()
+	read := int64(0)
+	onProgress := func(p infer.Progress) {
+		meter.Add("", int(p.Bytes-read))
+		read = p.Bytes
+	}
+	all, stopped := infer.GatherMessages(ctx, names, infer.MessageOptions{Root: g.root, Read: g.a.ReadInput, OnProgress: onProgress})
 	for i, in := range all.Inputs {
 		if in.Err != nil {
 			return in.Err

@@ -94,6 +94,8 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 		return err
 	}
 	defer store.Close()
+	ctx, meter := a.ShowProgress(ctx, "exporting", name)
+	defer meter.Stop()
 	src, view, err := f.source(ctx, a, store.Store, addr, defs)
 	if err != nil {
 		return err

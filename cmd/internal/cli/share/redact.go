@@ -61,6 +61,8 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 	if !f.keepUnsearched {
 		red = red.Omitting()
 	}
+	ctx, meter := a.ShowProgress(ctx, "redacting", file)
+	defer meter.Stop()
 	exchanges, values, omitted, err := cleanFile(ctx, a, file, out, red, rules)
 	if err != nil {
 		return err

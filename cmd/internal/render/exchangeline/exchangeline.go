@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/render"
@@ -21,13 +19,11 @@ import (
 
 const (
 	// maxProgram and maxCode bound the width of these columns.
-	maxProgram, maxCode = 12, 18
+	maxProgram, maxCode = 12, 14
 
 	// minCall is the least width of the call. Where it would get less, sizes and the time of
 	// day are left out.
 	minCall = 24
-
-	ellipsis = "…"
 )
 
 // A Printer makes lines. Its columns grow with what was printed before.
@@ -41,15 +37,15 @@ func NewPrinter(out *term.Output) *Printer { return &Printer{out: out, code: len
 
 // Line returns the line of an exchange for a terminal of a width in columns; 0 is no limit.
 func (p *Printer) Line(l *contract.Exchange, width int) string {
-	code := fit(render.Ending(l), maxCode)
+	code := term.Shorten(term.Clean(render.Ending(l)), maxCode, term.End)
 	if code == "" {
 		code = "-"
 	}
-	p.code = max(p.code, displaywidth.String(code))
+	p.code = max(p.code, term.Cells(code))
 	program := ""
 	if l.Process != nil {
-		program = fit(l.Process.Name, maxProgram)
-		p.program = max(p.program, displaywidth.String(program))
+		program = term.Shorten(term.Clean(l.Process.Name), maxProgram, term.Middle)
+		p.program = max(p.program, term.Cells(program))
 	}
 	clock := ""
 	if t, err := time.Parse(time.RFC3339Nano, l.Started); err == nil {
@@ -71,7 +67,7 @@ func (p *Printer) Line(l *contract.Exchange, width int) string {
 	}
 	call := term.Clean(callText(l))
 	if width > 0 {
-		call = pad(shorten(call, max(room-1, 1)), max(room-1, 1))
+		call = pad(term.Shorten(call, max(room-1, 1), term.Middle), max(room-1, 1))
 	}
 	return strings.TrimRight(strings.Join(append(append(left, call), right...), " "), " ")
 }
@@ -88,8 +84,7 @@ func (p *Printer) coded(code string) string {
 // widthOf is the width of columns with a space behind each.
 func widthOf(columns []string) (n int) {
 	for _, c := range columns {
-		// Colours have no width.
-		n += displaywidth.Options{ControlSequences: true}.String(c) + 1
+		n += term.Cells(c) + 1
 	}
 	return n
 }
@@ -114,47 +109,8 @@ func callText(l *contract.Exchange) string {
 	return l.Method + " " + where
 }
 
-// shorten cuts a text in the middle to a width. More of its end is kept: there is the name
-// of the method.
-func shorten(text string, width int) string {
-	if displaywidth.String(text) <= width {
-		return text
-	}
-	const tail = 2.0 / 3
-	end := int(float64(width-1) * tail)
-	return first(text, width-1-end) + ellipsis + last(text, end)
-}
-
-// first is as much of the beginning of a text as fits a width.
-func first(text string, width int) string {
-	n := 0
-	for i, r := range text {
-		if n += displaywidth.Rune(r); n > width {
-			return text[:i]
-		}
-	}
-	return text
-}
-
-// last is as much of the end of a text as fits a width.
-func last(text string, width int) string {
-	n := displaywidth.String(text)
-	for i, r := range text {
-		if n <= width {
-			return text[i:]
-		}
-		n -= displaywidth.Rune(r)
-	}
-	return ""
-}
-
-// fit cuts the end of a text off.
-func fit(text string, width int) string {
-	return displaywidth.TruncateString(term.Clean(text), width, ellipsis)
-}
-
 func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(width-displaywidth.String(text), 0))
+	return text + strings.Repeat(" ", max(width-term.Cells(text), 0))
 }
 
 // durationText is a duration of milliseconds in the unit that suits it.

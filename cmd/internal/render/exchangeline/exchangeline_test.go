@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 )
@@ -26,14 +24,14 @@ func TestLine(t *testing.T) {
 	p := NewPrinter(&term.Output{})
 	long := "https://api.shop.example.com/very/long/prefix/of/a/path/before/shop.v1.Cart/AddItemToTheCart"
 	got := p.Line(sample(long, "not_found"), 100)
-	want := "  12 10:11:12 node api.shop.exampl…hop.v1.Cart/AddItemToTheCart not_found   1200↑ 3400.0k↓   120 ms"
+	want := "  12 10:11:12 node api.shop.example.…p.v1.Cart/AddItemToTheCart not_found   1200↑ 3400.0k↓   120 ms"
 	if got != want {
 		t.Errorf("\n%s, want\n%s", got, want)
 	}
 	for _, width := range []int{40, 60, 80, 100, 120, 200} {
 		for _, url := range []string{long, "https://h/x", "http://例え.example/パス/" + strings.Repeat("長い", 60), "https://h/\x1b[2J" + strings.Repeat("y", 300)} {
 			line := p.Line(sample(url, "deadline_exceeded_by_far"), width)
-			if n := displaywidth.String(line); n > width || strings.ContainsRune(line, '\x1b') {
+			if n := term.Cells(line); n > width || strings.ContainsRune(line, '\x1b') {
 				t.Errorf("%d columns of %d: %s", n, width, line)
 			}
 			if width >= 80 && strings.HasPrefix(url, "https://api") && !strings.Contains(line, "AddItemToTheCart") {

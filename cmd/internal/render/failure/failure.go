@@ -1,0 +1,82 @@
+// Package failure sorts the reasons for which exchanges failed into kinds, and says what to
+// do about each. An error of an exchange goes in, a Failure comes out, which capture, ls and
+// show print.
+package failure
+
+import (
+	"strings"
+
+	"unwire/captures"
+	"unwire/mitm/refusal"
+)
+
+// A Kind is why an exchange failed, in the words of the JSON contract. The list is open.
+type Kind string
+
+const (
+	CertificateRefused Kind = "certificate-refused" // by the client
+	serverCertificate  Kind = "server-certificate"
+	unreachable        Kind = "unreachable"
+	unknownHost        Kind = "unknown-host"
+	timeout            Kind = "timeout"
+	request            Kind = "request"
+	shortened          Kind = "shortened"
+	other              Kind = "other"
+	Status             Kind = "status"
+)
+
+// A Failure is why an exchange failed.
+type Failure struct {
+	Kind   Kind
+	Reason string
+	Remedy string // "" if there is nothing to do
+}
+
+// pinning is what to do about a client that refuses the proxy's certificate.
+const pinning = `the client refused the proxy's certificate. Either it does not read the CA variables
+('unwire ca' has the CA: have the client trust it), or it pins the server's own certificate: then
+no proxy can read it; record its packets with 'capture --passive' if it logs its keys (Node, curl, Chromium: Linux), turn
+pinning off in the client, set its endpoint and use 'capture --reverse', or let it pass unread with
+'capture --skip HOST'`
+
+// kinds are told apart by what the text of an error has, in this order.
+var kinds = []struct {
+	has    string
+	kind   Kind
+	remedy string
+}{
+	{refusal.Prefix, CertificateRefused, pinning},
+	{"is not trusted", serverCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
+	{"failed to verify certificate", serverCertificate, "give the CA of the server with --upstream-ca PEM, if you trust it"},
+	{"connection refused", unreachable, "check that the server is running, and its port"},
+	{"no route to host", unreachable, "check the server's address and the network"},
+	{"network is unreachable", unreachable, "check the server's address and the network"},
+	{"no such host", unknownHost, "check the name of the host"},
+	{"i/o timeout", timeout, "check the server's address, and whether a firewall drops the connection"},
+	{"deadline exceeded", timeout, "check the server's address, and whether a firewall drops the connection"},
+	{"refused: ", request, "the request is malformed: correct the client"},
+	{"were not stored: the limit is", shortened, "--max-body sets the limit"},
+}
+
+// Of returns why an exchange with the error text failed; ok is false if there is no error.
+func Of(text string) (f Failure, ok bool) {
+	if text == "" {
+		return f, false
+	}
+	f = Failure{other, text, ""}
+	for _, k := range kinds {
+		if strings.Contains(text, k.has) && (k.kind != CertificateRefused || strings.HasPrefix(text, k.has)) {
+			f.Kind, f.Remedy = k.kind, k.remedy
+			break
+		}
+	}
+	return f, true
+}
+
+// OfCall is Of for an exchange with its code, which may be an error that the server sent.
+func OfCall(ex *captures.Exchange, code string) (f Failure, ok bool) {
+	if f, ok = Of(ex.Error); ok || code == "" || code == "ok" || ex.Outcome != captures.Complete {
+		return f, ok
+	}
+	return Failure{Kind: Status, Reason: "the server answered " + code}, true
+}
