@@ -1,5 +1,6 @@
 // Command client places an order at the shop of README.md's examples and tracks
-// it, with grpc-go and the system's certificate authorities.
+// it, with grpc-go and the system's certificate authorities. The server's address is in
+// SHOP.
 package main
 
 import (
@@ -21,10 +22,11 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: client HOST:PORT")
+	address := os.Getenv("SHOP")
+	if address == "" {
+		address = "127.0.0.1:9440"
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err := run(address); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -1,11 +1,11 @@
 // Places an order at the shop of README.md's examples and tracks it, with
-// grpc-js. usage: node client.mjs HOST:PORT
+// grpc-js. The server's address is in SHOP.
 import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
 const definitions = loader.loadSync(new URL("../shop.proto", import.meta.url).pathname, { includeDirs: [new URL("..", import.meta.url).pathname] });
 const { shop } = grpc.loadPackageDefinition(definitions);
-const orders = new shop.v1.Orders(process.argv[2], grpc.credentials.createSsl());
+const orders = new shop.v1.Orders(process.env.SHOP ?? "127.0.0.1:9440", grpc.credentials.createSsl());
 
 const place = (n) => new Promise((resolve, reject) => orders.placeOrder({
   customerId: `c-${1042 + n}`,

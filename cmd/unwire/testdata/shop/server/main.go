@@ -13,15 +13,16 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"unwire/cmd/unwire/testdata/shop"
@@ -97,9 +98,10 @@ func certificates() (authority []byte, leaf tls.Certificate, err error) {
 }
 
 // orders implements shopconnect.OrdersHandler.
-type orders struct{ placed atomic.Int64 }
+type orders struct{}
 
-func (o *orders) PlaceOrder(_ context.Context, req *connect.Request[shop.PlaceOrderRequest]) (*connect.Response[shop.PlaceOrderResponse], error) {
+// PlaceOrder gives the same order the same ID, as shops do that must not sell twice.
+func (*orders) PlaceOrder(_ context.Context, req *connect.Request[shop.PlaceOrderRequest]) (*connect.Response[shop.PlaceOrderResponse], error) {
 	if len(req.Msg.Items) == 0 {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("an order needs at least one item"))
 	}
@@ -107,8 +109,12 @@ func (o *orders) PlaceOrder(_ context.Context, req *connect.Request[shop.PlaceOr
 	for _, item := range req.Msg.Items {
 		cents += int64(item.Quantity) * (item.UnitPrice.GetUnits()*100 + int64(item.UnitPrice.GetCents()))
 	}
+	order, err := proto.MarshalOptions{Deterministic: true}.Marshal(req.Msg)
+	if err != nil {
+		return nil, err
+	}
 	answer := &shop.PlaceOrderResponse{
-		OrderId: fmt.Sprintf("order-%05d", 7000+o.placed.Add(1)),
+		OrderId: fmt.Sprintf("order-%08x", crc32.ChecksumIEEE(order)),
 		Total:   &shop.Money{Units: cents / 100, Cents: int32(cents % 100)},
 	}
 	if req.Msg.Coupon != "" {
@@ -117,7 +123,7 @@ func (o *orders) PlaceOrder(_ context.Context, req *connect.Request[shop.PlaceOr
 	return connect.NewResponse(answer), nil
 }
 
-func (o *orders) Track(_ context.Context, req *connect.Request[shop.TrackRequest], stream *connect.ServerStream[shop.TrackResponse]) error {
+func (*orders) Track(_ context.Context, req *connect.Request[shop.TrackRequest], stream *connect.ServerStream[shop.TrackResponse]) error {
 	updates := []*shop.TrackResponse{
 		{Status: shop.Status_STATUS_PACKED, Note: "packed in Porto"},
 		{Status: shop.Status_STATUS_SHIPPED, Note: "handed to the carrier"},
