@@ -3,7 +3,7 @@
 import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
-const definitions = loader.loadSync(new URL("../shop.proto", import.meta.url).pathname, { includeDirs: [new URL("..", import.meta.url).pathname] });
+const definitions = loader.loadSync(new URL("shop.proto", import.meta.url).pathname);
 const { shop } = grpc.loadPackageDefinition(definitions);
 const orders = new shop.v1.Orders(process.env.SHOP ?? "127.0.0.1:9440", grpc.credentials.createSsl());
 
