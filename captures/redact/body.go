@@ -29,7 +29,9 @@ import (
 //     is overwritten with the letter x, and no longer inflates. The same goes
 //     for an event stream with a content encoding, which is not held for longer
 //     than a quarter of a second of quiet, and for what does not inflate.
-//   - What inflates to more than 64 MiB is not searched any further.
+//   - What inflates to more than 256 MiB is not searched any further.
+//   - A body that begins as a gzip or zstd file does is treated alike, though no header
+//     says that it is compressed.
 //   - Below a content encoding the same rules hold: other content encodings,
 //     envelopes, compressed messages. The base64 of gRPC-Web's text form counts
 //     as a content encoding.
@@ -52,6 +54,7 @@ type BodyFilter struct {
 	section  *section // the compressed run that is passing
 	codecs   codecs
 	edited   bool // something was replaced
+	sniff    bool // the first bytes may be of a compressed file
 
 	// messages says that the chunks are messages of a WebSocket, or parts of them.
 	messages bool
@@ -112,8 +115,10 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	}
 	b.scan = newScanner(r, media == "application/x-www-form-urlencoded")
 	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
+	b.scan.split = b.scan.hit
 	switch outer, inner := peel(h); {
 	case outer == "":
+		b.sniff = b.framed == unframed && h != nil
 	case outer != base64Text && !envelope.Known(outer):
 		b.framed = unframed
 		b.giveUp(0, fmt.Sprintf("unknown content encoding %q", outer))
@@ -225,10 +230,25 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 			b.framed = unframed
 		}
 	}
+	if b.sniff && len(c.Data) > 0 {
+		b.sniff = false
+		b.guessEncoding(c.Data)
+	}
 	p := c.Data
 	for len(p) > 0 {
 		n := b.step(p, at)
 		p, at = p[n:], at+int64(n)
+	}
+}
+
+// guessEncoding looks at the first bytes of a body that no header says to be compressed.
+func (b *BodyFilter) guessEncoding(p []byte) {
+	if len(p) < 4 || p[0] == 0x1f && p[2] != 8 {
+		return // a gzip member is deflated, there is no other way
+	}
+	if b.encoding = envelope.Sniff(p); b.encoding != "" {
+		b.section = newSection(b, 0)
+		b.section.guessed = true
 	}
 }
 
@@ -334,6 +354,7 @@ func (b *BodyFilter) FlushHeld() {
 			b.scan.flush()
 			b.decided = b.scan.decided()
 		}
+		b.scan.endSplits()
 		if pending := b.frame.prefix.Pending(); len(pending) > 0 && envelope.Flags(pending[0])&^(envelope.EndStream|envelope.Trailer) == 0 {
 			b.decided = b.in // a prefix whose length will not change
 		}
@@ -361,6 +382,7 @@ func (b *BodyFilter) Close(truncated bool) {
 			b.search(pending, b.frame.start)
 		}
 		b.scan.finish()
+		b.scan.endSplits()
 	}
 	if b.opaque != "" && b.in > b.opaqueFrom {
 		b.note(Unsearched{Start: b.opaqueFrom, End: b.in, Reason: b.opaque})
@@ -395,7 +417,8 @@ func (b *BodyFilter) edit(start, end int64, data []byte) {
 // Ready removes the chunks that are decided and applies their edits.
 func (b *BodyFilter) Ready() []*captures.Chunk {
 	var out []*captures.Chunk
-	for len(b.pending) > 0 && b.pending[0].end <= b.decided {
+	decided := b.scan.firstSplit(b.decided)
+	for len(b.pending) > 0 && b.pending[0].end <= decided {
 		out = append(out, b.pending[0].apply())
 		b.pending = b.pending[1:]
 	}
@@ -429,6 +452,12 @@ func (p *pendingChunk) apply() *captures.Chunk {
 	var out bytes.Buffer
 	at := p.start
 	for _, e := range p.edits {
+		if e.Start < at { // it overlaps the one before, and both keep the length
+			if e.End <= at {
+				continue
+			}
+			e.Data, e.Start = e.Data[at-e.Start:], at
+		}
 		out.Write(p.chunk.Data[at-p.start : e.Start-p.start])
 		out.Write(e.Data)
 		at = e.End
