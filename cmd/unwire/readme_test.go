@@ -16,12 +16,15 @@ import (
 	"unwire/captures/need"
 )
 
-// shFence finds the commands that README.md shows. The word behind sh names the folder
-// that they are run in, one of journeys.
+// shFence finds the commands that a document shows. The word behind sh names one of
+// journeys; blocks of the same folder follow each other.
 var shFence = regexp.MustCompile("(?ms)^```sh (\\w+)\n(.*?)^```$")
 
 // A journey is what a block of README.md finds in its folder, and what it must print.
 type journey struct {
+	// after, if set, is the journey whose folder it goes on in.
+	after string
+
 	// prepare, if set, makes what the commands find in their folder besides the shop's CA.
 	prepare func(t *testing.T, dir string, shop *shop)
 
@@ -43,12 +46,12 @@ var journeys = map[string]journey{
 	"start": {prepare: prepareUnknown, prints: []string{"shop.v1.Orders/PlaceOrder", "TEA-OOLONG-100"}},
 	"unknown": {
 		prepare: prepareUnknown,
-		prints: []string{"shop.v1.Orders/PlaceOrder", "would settle it", "shop/v1/inferred.proto", "an order needs at least one item"},
+		prints:  []string{"shop.v1.Orders/PlaceOrder", "would settle it", "shop/v1/inferred.proto", "an order needs at least one item"},
 	},
 	"definitions": {prepare: prepareDefinitions, prints: []string{" 2 unknown", "outdated", "2 changes, ", " 0 unknown"}},
-	"names":       {prepare: prepareDefinitions, prints: []string{"shop.v1.PlaceOrderResponse", "warnings", "fields joined"}},
-	"demo":  {prints: []string{"composer"}},
-	"serve": {prints: []string{"chat.completion"}},
+	"names":       {after: "definitions", prints: []string{"shop.v1.PlaceOrderResponse", "warnings", "fields joined"}},
+	"demo":        {prints: []string{"composer"}},
+	"serve":       {prints: []string{"chat.completion"}},
 }
 
 func prepareUnknown(t *testing.T, dir string, _ *shop) {
@@ -68,13 +71,18 @@ func prepareDefinitions(t *testing.T, dir string, shop *shop) {
 	}
 }
 
-// TestReadme runs the commands that README.md shows, each as it stands there.
+// TestReadme runs the commands that README.md and the gateway's show, each as it stands
+// there.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "curl", "curl")
-	blocks := shFence.FindAllStringSubmatch(readFile(t, "../../README.md"), -1)
+	text := readFile(t, "../../README.md") + readFile(t, "../../replay/gateway/README.md")
+	blocks := shFence.FindAllStringSubmatch(text, -1)
+	if n := strings.Count(text, "```sh"); n != len(blocks) {
+		t.Errorf("%d blocks of commands, %d with the name of a journey", n, len(blocks))
+	}
 	shop := startShop(t)
-	tried := map[string]bool{}
+	folders := map[string]string{}
 	for _, block := range blocks {
 		name, commands := block[1], block[2]
 		j, ok := journeys[name]
@@ -82,9 +90,12 @@ func TestReadme(t *testing.T) {
 			t.Errorf("no journey %q", name)
 			continue
 		}
-		tried[name] = true
+		dir := folders[j.after]
+		if dir == "" {
+			dir = t.TempDir()
+		}
+		folders[name] = dir
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
 			writeFile(t, filepath.Join(dir, "ca.pem"), readFile(t, shop.ca))
 			if j.prepare != nil {
 				j.prepare(t, dir, shop)
@@ -98,8 +109,8 @@ func TestReadme(t *testing.T) {
 		})
 	}
 	for name := range journeys {
-		if !tried[name] {
-			t.Errorf("README.md shows no commands for %s", name)
+		if folders[name] == "" {
+			t.Errorf("no document shows commands for %s", name)
 		}
 	}
 }
