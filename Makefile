@@ -6,6 +6,8 @@
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
 # make long   what takes longer than a run of the tests may: matrix, long-tests (100,000 messages, 100 kills), cross
 #             (builds for other systems), fuzz
+# make install  the program, completions and man pages below PREFIX (~/.local)
+# make release  archives, packages and checksums in dist/, by goreleaser
 # make eval   how good inference and extraction are, on labelled corpora, beside the rules of public tools
 # make fuzz   ten million generated and mutated inputs through text and JSON on all processors (UNWIRE_SEED=n: one of
 #             their seeds), and every fuzz target for FUZZTIME each
@@ -16,19 +18,50 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 FUZZTIME  ?= 30s
 GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
+GORELEASER  = $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The folders that hold a Node client or server and its lock file.
 NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json cmd/internal/demo/node/package.json \
-	replay/probe/testdata/node*/package.json))
+	replay/probe/testdata/node*/package.json cmd/unwire/testdata/shop/node/package.json))
 
 # The tests of make long-tests.
 LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestServedClientsLong)$$
 
-.PHONY: build demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
+.PHONY: build install release release-check release-files demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
 
 build:
 	$(GO) build -o bin/unwire ./cmd/unwire
+
+# make install puts the program, completions and man pages below PREFIX.
+PREFIX ?= $(HOME)/.local
+DESTDIR ?=
+
+install: build release-files
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 bin/unwire $(DESTDIR)$(PREFIX)/bin/unwire
+	install -m 644 bin/release/man/* $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 bin/release/completions/unwire.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/unwire
+	install -m 644 bin/release/completions/_unwire $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_unwire
+	install -m 644 bin/release/completions/unwire.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/unwire.fish
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not in your PATH";; esac
+
+# What a release has beside the program.
+release-files: build
+	rm -rf bin/release
+	mkdir -p bin/release/completions bin/release/man
+	bin/unwire completion bash >bin/release/completions/unwire.bash
+	bin/unwire completion zsh >bin/release/completions/_unwire
+	bin/unwire completion fish >bin/release/completions/unwire.fish
+	for page in cmd/unwire/docs/man/*.1; do gzip -9n <$$page >bin/release/man/$$(basename $$page).gz || exit 1; done
+
+# Archives, packages and checksums in dist/, of the tag at HEAD; without one, a snapshot.
+release: release-check
+	@if git describe --exact-match --tags HEAD >/dev/null 2>&1; then $(GORELEASER) release --clean; else $(GORELEASER) release --clean --snapshot; fi
+
+release-check:
+	$(GORELEASER) check
 
 demo: build
 	@$(MAKE) --no-print-directory node-deps-if-possible
