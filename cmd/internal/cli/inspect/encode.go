@@ -1,40 +1,62 @@
 package inspect
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
 	"unwire/decode/text"
+	"unwire/schema/protoform"
 )
 
 func encodeCommand(a *app.App) *cobra.Command {
-	var format, out string
+	var f encodeFlags
 	cmd := &cobra.Command{
 		Use:   "encode [FILE|-]",
 		Short: "Turn decode's text or JSON back into bytes",
 		Long: `encode reads the text that decode writes, and any that Protoscope reads, and
 writes the bytes that it stands for, in the way that they were written in (hex, base64,
 gzip). Lengths are made anew, and so is a value below which its content was edited, in
-lines that begin with #|: gzip and zstd then by our own compressor.`,
-		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
+lines that begin with #|: gzip and zstd then by our own compressor.
+
+--format protojson and prototext read what 'unwire show --format' prints, by the
+definitions of a type. prototext names its type in its first line.`,
+		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --format prototext > frame.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return encode(a, inputArg(args), format, out)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), a, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "the input is text or json")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; - is stdout even on a terminal")
+	cmd.Flags().StringVar(&f.format, "format", formatText, "the input is text, json, protojson or prototext")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for protojson and prototext")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, or a capture that keeps some, for protojson and prototext (default: the built-in ones)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; - is stdout even on a terminal")
 	return cmd
 }
 
-func encode(a *app.App, name, format, out string) error {
-	if err := app.OneOf("--format", format, "text", "json"); err != nil {
+type encodeFlags struct {
+	format, typeName, proto, out string
+}
+
+func (f encodeFlags) run(ctx context.Context, a *app.App, name string) error {
+	if err := app.OneOf("--format", f.format, append([]string{formatText, "json"}, protoform.Formats()...)...); err != nil {
 		return err
 	}
+	if slices.Contains(protoform.Formats(), f.format) {
+		return encodeByDefinitions(ctx, a, name, f)
+	}
+	if f.typeName != "" || f.proto != "" {
+		return app.Usagef("--type and --proto go with --format protojson and prototext")
+	}
+	return encode(a, name, f.format, f.out)
+}
+
+func encode(a *app.App, name, format, out string) error {
 	src, err := a.OpenInput(name, app.MaxText)
 	if err != nil {
 		return err
