@@ -64,11 +64,15 @@ type ProjectFile struct {
 	version
 
 	// File is its path. If there is no file, all is empty.
-	File        string   `json:"file"`
+	File string `json:"file"`
+
+	// Definitions are paths of definitions.
 	Definitions []string `json:"definitions"`
 
-	// Profile and Weights are "" if the file does not say.
+	// Profile is as --profile has it; "" if the file does not say.
 	Profile string `json:"profile"`
+
+	// Weights is the path of the weights of chat; "" if the file does not say.
 	Weights string `json:"weights"`
 
 	// Redact are the rules for secrets that the file adds.
@@ -77,16 +81,22 @@ type ProjectFile struct {
 
 // ProjectRules are rules for secrets of an unwire.yaml.
 type ProjectRules struct {
-	Headers []string     `json:"headers"`
-	Keys    []ProjectKey `json:"keys"`
+	// Headers are header fields whose value is a secret.
+	Headers []string `json:"headers"`
 
-	// Names are of query parameters and JSON members, Fields full names of message fields.
-	Names  []string `json:"names"`
+	// Keys are what keys look like.
+	Keys []ProjectKey `json:"keys"`
+
+	// Names are query parameters and JSON members whose value is a secret.
+	Names []string `json:"names"`
+
+	// Fields are full names of message fields whose value is a secret.
 	Fields []string `json:"fields"`
 }
 
 // A ProjectKey is what keys of one kind look like.
 type ProjectKey struct {
+	// Prefix is how the keys begin.
 	Prefix string `json:"prefix"`
 
 	// MinLength is how many letters and digits stand behind the prefix, at least.
