@@ -272,7 +272,9 @@ type Match struct {
 	Match    string `json:"match"`
 	Before   string `json:"before"`
 	After    string `json:"after"`
-	Name     string `json:"name,omitempty"` // Path in names, where definitions have them
+
+	// Name is Path in names, where definitions have them.
+	Name string `json:"name,omitempty"`
 }
 
 // MatchedExchange is a line of `unwire grep -l` and `-c`: an exchange that has matches.

@@ -41,7 +41,7 @@ func objects() []group {
 		}},
 		{"Looking at captures", []Object{
 			&Exchange{}, &Frame{}, &TimelineLine{}, &Reading{}, &Explanation{}, &Match{}, &MatchedExchange{}, &Note{}, &KeptDefinition{},
-			&Change{}, &Variation{}, &Transcript{}, &AnswerDelta{}, &Weights{}, &WeightsFit{},
+			&ProjectFile{}, &Change{}, &Variation{}, &Transcript{}, &AnswerDelta{}, &Weights{}, &WeightsFit{},
 		}},
 		{"Secrets", []Object{&Finding{}, &Redacted{}}},
 		{"Schemas", []Object{

@@ -62,10 +62,18 @@ func (l *Exchange) AddNote(n *captures.Note) {
 // A ProjectFile is what `unwire config` prints: the unwire.yaml of the working folder.
 type ProjectFile struct {
 	version
-	File        string   `json:"file"` // "" if there is none; then the rest is empty
+
+	// File is its path. If there is no file, all is empty.
+	File string `json:"file"`
+
+	// Definitions are paths of definitions.
 	Definitions []string `json:"definitions"`
-	Profile     string   `json:"profile"` // "" if the file does not say
-	Weights     string   `json:"weights"`
+
+	// Profile is as --profile has it; "" if the file does not say.
+	Profile string `json:"profile"`
+
+	// Weights is the path of the weights of chat; "" if the file does not say.
+	Weights string `json:"weights"`
 
 	// Redact are the rules for secrets that the file adds.
 	Redact ProjectRules `json:"redact"`
@@ -73,16 +81,26 @@ type ProjectFile struct {
 
 // ProjectRules are rules for secrets of an unwire.yaml.
 type ProjectRules struct {
-	Headers []string     `json:"headers"`
-	Names   []string     `json:"names"` // of query parameters and JSON members
-	Keys    []ProjectKey `json:"keys"`
-	Fields  []string     `json:"fields"` // full names of message fields
+	// Headers are header fields whose value is a secret.
+	Headers []string `json:"headers"`
+
+	// Keys are what keys look like.
+	Keys []ProjectKey `json:"keys"`
+
+	// Names are query parameters and JSON members whose value is a secret.
+	Names []string `json:"names"`
+
+	// Fields are full names of message fields whose value is a secret.
+	Fields []string `json:"fields"`
 }
 
 // A ProjectKey is what keys of one kind look like.
 type ProjectKey struct {
-	Prefix    string `json:"prefix"`
-	MinLength int    `json:"min_length"` // letters and digits at least, behind the prefix
+	// Prefix is how the keys begin.
+	Prefix string `json:"prefix"`
+
+	// MinLength is how many letters and digits stand behind the prefix, at least.
+	MinLength int `json:"min_length"`
 }
 
 // A KeptDefinition is a line of `unwire use --list`: a part of the definitions that a capture

@@ -30,7 +30,7 @@ func Find(dir, home string) (path, foreign string, err error) {
 		path := filepath.Join(dir, Name)
 		switch info, err := os.Stat(path); {
 		case err == nil && !info.Mode().IsRegular():
-			return "", "", fmt.Errorf("%w: %s is not a regular file", ErrFile, path)
+			return "", "", fmt.Errorf("%w: %s is not a regular file", errFile, path)
 		case err == nil && !ownedByUser(path, info):
 			return "", path, nil
 		case err == nil:
@@ -47,13 +47,13 @@ func Find(dir, home string) (path, foreign string, err error) {
 // checkOwner refuses a file that somebody else may have written.
 func checkOwner(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is not a regular file", ErrFile, path)
+		return fmt.Errorf("%w: %s is not a regular file", errFile, path)
 	}
 	if !ownedByUser(path, info) {
-		return fmt.Errorf("%w: %s belongs to another user", ErrFile, path)
+		return fmt.Errorf("%w: %s belongs to another user", errFile, path)
 	}
 	if writableByOthers(info) {
-		return fmt.Errorf("%w: others may write to %s: 'chmod go-w %s' ends that", ErrFile, path, path)
+		return fmt.Errorf("%w: others may write to %s: 'chmod go-w %s' ends that", errFile, path, path)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestOwner(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path, profiles); (err == nil) != want || err != nil && !errors.Is(err, ErrFile) {
+		if _, err := Read(path, profiles); (err == nil) != want || err != nil && !errors.Is(err, errFile) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestOwner(t *testing.T) {
 	if err := os.Chown(path, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path, profiles); !errors.Is(err, ErrFile) {
+	if _, err := Read(path, profiles); !errors.Is(err, errFile) {
 		t.Errorf("another user's file: %v", err)
 	}
 	if got, foreign, err := Find(filepath.Dir(path), ""); got != "" || foreign != path || err != nil {

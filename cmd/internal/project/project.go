@@ -75,13 +75,13 @@ type File struct {
 	Secrets profile.Secrets
 }
 
-// ErrFile is wrapped by errors of what is in a file, or of who may change it.
-var ErrFile = errors.New(Name + " cannot be used")
+// errFile is wrapped by errors of what is in a file, or of who may change it.
+var errFile = errors.New(Name + " cannot be used")
 
 // Read reads the file at a path. profiles are the names that profile may have.
 //
 // Limits: 64 KiB, no aliases, lists of 1,000.
-// Errors: ErrFile, with the line for each of up to ten faults.
+// Errors: errFile, with the line for each of up to ten faults.
 func Read(path string, profiles []string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -105,7 +105,7 @@ func Read(path string, profiles []string) (*File, error) {
 // parse reads the content of the file at a path.
 func parse(path string, data []byte, profiles []string) (*File, error) {
 	if len(data) > maxBytes {
-		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrFile, path, maxBytes)
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", errFile, path, maxBytes)
 	}
 	sum := sha256.Sum256(data)
 	p := &parser{file: &File{Path: path, Digest: hex.EncodeToString(sum[:])}, folder: filepath.Dir(path), profiles: profiles}
@@ -115,14 +115,14 @@ func parse(path string, data []byte, profiles []string) (*File, error) {
 	case errors.Is(err, io.EOF):
 		return p.file, nil // it says nothing
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s: %s", ErrFile, path, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("%w: %s: %s", errFile, path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: %s has more than one document", ErrFile, path)
+		return nil, fmt.Errorf("%w: %s has more than one document", errFile, path)
 	}
 	p.document(doc.Content[0])
 	if len(p.faults) > 0 {
-		return nil, fmt.Errorf("%w: %w", ErrFile, errors.Join(p.faults...))
+		return nil, fmt.Errorf("%w: %w", errFile, errors.Join(p.faults...))
 	}
 	return p.file, nil
 }

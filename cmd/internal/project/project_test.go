@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	check := compiledSchema(t)
 	for _, c := range refused {
 		_, err := parse("/p/unwire.yaml", []byte(c.text), profiles)
-		if !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, errFile) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 		if check(t, c.text) == nil {
@@ -191,7 +191,7 @@ func TestFind(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(below, Name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Find(below, home); !errors.Is(err, ErrFile) {
+	if _, _, err := Find(below, home); !errors.Is(err, errFile) {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -25,7 +25,8 @@ const maxPairs = 100_000
 // name of the field of its number if both are of one method, or below fields that are, and
 // if bytes of the one can be read as the other.
 func Fields(in *infer.Inferred, known *schema.Schema) int {
-	names := map[protoreflect.FullName]map[string]string{} // by message and placeholder
+	// Names are by message and placeholder.
+	names := map[protoreflect.FullName]map[string]string{}
 	var follow func(inferred, other protoreflect.MessageDescriptor)
 	follow = func(inferred, other protoreflect.MessageDescriptor) {
 		if names[inferred.FullName()] != nil || len(names) == maxPairs {
