@@ -76,10 +76,10 @@ func (a *App) Recover(ctx context.Context, left *passive.Left, folder string) {
 
 // PacketProgress returns what reports from time to time how much of a recording was read.
 func (a *App) PacketProgress() func(read, size int64) {
-	next := time.Now().Add(ProgressEvery)
+	next := time.Now().Add(progressEvery)
 	return func(read, size int64) {
 		if now := time.Now(); now.After(next) && size > 0 {
-			next = now.Add(ProgressEvery)
+			next = now.Add(progressEvery)
 			a.Say("unwire: reading the packets: %d %%", 100*read/size)
 		}
 	}

@@ -76,8 +76,8 @@ func ByteSize(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// ProgressEvery is how often a long run reports how far it is.
-const ProgressEvery = 2 * time.Second
+// progressEvery is how often a long run reports how far it is.
+const progressEvery = 2 * time.Second
 
 func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 

@@ -36,7 +36,7 @@ const (
 func objects() []group {
 	return []group{
 		{"Recording", []Object{
-			&Listening{}, &Also{}, &Uncaptured{}, &Unsearched{}, &QUIC{}, &RouteConflict{}, &RefusedUser{}, &RefusedCertificate{}, &Ended{},
+			&Listening{}, &Also{}, &Uncaptured{}, &Unsearched{}, &QUIC{}, &RouteConflict{}, &RefusedUser{}, &RefusedCertificate{}, &ExchangeEnded{}, &Ended{},
 			&Connection{}, &ImportedPackets{}, &Imported{},
 		}},
 		{"Looking at captures", []Object{

@@ -89,12 +89,21 @@ func NewExchangeEnded(l *Exchange) *ExchangeEnded {
 
 // A FailureCount is why exchanges failed: how many for this kind of reason, and the first.
 type FailureCount struct {
-	Kind     string `json:"kind"` // "status" …
-	Count    int    `json:"count"`
+	// "certificate-refused" (by the client), "server-certificate", "unreachable",
+	// "unknown-host", "timeout", "request", "shortened", "status" (the server answered an
+	// error) or "other"; the list is open.
+	Kind string `json:"kind"`
+
+	// How many exchanges failed for this kind of reason.
+	Count int `json:"count"`
+
+	// The capture of the first of them, its number, and why it failed.
 	File     string `json:"file"`
 	Exchange int64  `json:"exchange"`
 	Reason   string `json:"reason"`
-	Remedy   string `json:"remedy,omitempty"`
+
+	// What to do about it, in words.
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Ended is the last event of capture.
@@ -106,9 +115,11 @@ type Ended struct {
 	Incomplete int      `json:"incomplete"` // of Exchanges
 	Files      []string `json:"files"`
 
-	// Outcomes count the exchanges of this recording by outcome, Failures say why some failed.
+	// How many exchanges of this recording ended in which way: {"complete":9,"failed":2}.
 	Outcomes map[captures.Outcome]int `json:"outcomes"`
-	Failures []FailureCount           `json:"failures,omitempty"`
+
+	// Why some of them failed, by kind of reason; missing if none did.
+	Failures []FailureCount `json:"failures,omitempty"`
 
 	// UnsearchedExchanges and UnsearchedBytes count what could not be searched for
 	// secrets.
