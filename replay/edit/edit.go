@@ -57,7 +57,7 @@ type Edit struct {
 	added bool // of a set that was carried out: the field was not there
 }
 
-// Parse reads the text of a --set, --add, --del, --retype or --raw flag.
+// Parse reads the text of a --set, --add, --del, --retype or --set-raw flag.
 //
 // Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
 // left out only where a schema knows the field; raw takes [@FRAME ]PATH=HEX;

@@ -53,7 +53,7 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 // namesOf reads a source: definitions, or words.
 func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*schema.Schema, []string, error) {
 	if source == "builtin" {
-		s, err := app.LoadDefinitions(ctx, f.proto, f.from)
+		s, err := app.LoadDefinitions(ctx, f.proto, f.like)
 		return s, nil, err
 	}
 	if source != "-" {
