@@ -20,7 +20,7 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
 	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "give a field the same value in another kind")
-	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "set-raw", "put bytes in place of a value, unchecked")
+	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "put bytes in place of a value, unchecked")
 	options.Alias(flags, "raw", "set-raw")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones)")
 	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
