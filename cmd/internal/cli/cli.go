@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/help"
 	"unwire/cmd/internal/term"
 )
 
@@ -62,6 +63,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		Use:           "unwire",
 		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
 		Long:          "unwire records Connect-RPC traffic, explains it without a schema, reconstructs the\n.proto files behind it, and checks them by replaying edited requests.",
+		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       app.Version(),
@@ -75,5 +77,14 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
 	})
 	root.AddCommand(commands(a)...)
+	root.AddCommand(help.EnvironmentCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	group(root)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := term.New(stdout, color)
+		// Help that cannot be written is not reported: there is nowhere to.
+		_ = help.NewPage(cmd).Text(out, out.Width, help.Style{Bold: out.Bold})
+	})
 	return root
 }

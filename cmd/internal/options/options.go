@@ -41,5 +41,18 @@ func (a *alias) Set(s string) error {
 	return err
 }
 
-// Hide hides a flag that is kept for scripts, and has an effect of its own.
-func Hide(set *pflag.FlagSet, name string) { set.Lookup(name).Hidden = true }
+// Hide hides an old flag that is kept for scripts and takes another type of value than the
+// flag name that replaces it.
+func Hide(set *pflag.FlagSet, old, name string) {
+	flag := set.Lookup(old)
+	flag.Hidden = true
+	flag.Annotations = map[string][]string{aliasOf: {name}}
+}
+
+// AliasOf is the name that replaces a flag; "" if the flag is no old spelling.
+func AliasOf(flag *pflag.Flag) string {
+	if names := flag.Annotations[aliasOf]; len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}

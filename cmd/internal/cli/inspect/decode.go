@@ -16,6 +16,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
@@ -31,7 +32,7 @@ type decodeFlags struct {
 	in, format, schema, typeName string
 	as                           []string
 	explain                      string
-	hex, all, follow, once       bool
+	hex, full, follow, once      bool
 }
 
 func decodeCommand(a *app.App) *cobra.Command {
@@ -64,10 +65,12 @@ there is the place, what was expected and found, and all that can be read.`,
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as 1.2:string: for this once, not remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path, as 1.2, is read as it is: each reading with its evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
-	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
+	cmd.Flags().BoolVar(&f.full, "full", false, "shorten nothing: with --hex, print every byte of every value")
+	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
-	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.schema, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
+	options.Alias(cmd.Flags(), "schema", "proto")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
 	return cmd
 }
@@ -92,7 +95,7 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 		return followDecode(ctx, a, f, query.ParseAddress(name))
 	}
 	if f.schema != "" && f.typeName == "" && query.ParseAddress(name).Exchange == 0 {
-		return app.Usagef("--schema needs --type, the full name of the message")
+		return app.Usagef("--proto needs --type, the full name of the message")
 	}
 	if f.explain != "" && f.hex {
 		return app.Usagef("--explain goes neither with --hex nor with --follow")
@@ -145,8 +148,8 @@ func (f decodeFlags) check(whole string) error {
 	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if f.hex && f.format != "text" || f.all && !f.hex {
-		return app.Usagef("--hex is a format of its own, and --all goes with it")
+	if f.hex && f.format != "text" || f.full && !f.hex {
+		return app.Usagef("--hex is a format of its own, and --full goes with it")
 	}
 	return nil
 }
@@ -155,14 +158,14 @@ func (f decodeFlags) check(whole string) error {
 func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, by decode.View) error {
 	switch {
 	case f.hex:
-		return render.HexDocument(a.Out, w, doc, by, f.all)
+		return render.HexDocument(a.Out, w, doc, by, f.full)
 	case f.format == "json":
 		return doc.JSON(w)
 	}
 	return doc.Text(w)
 }
 
-// message is the descriptor that --schema and --type name, or nil.
+// message is the descriptor that --proto and --type name, or nil.
 func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescriptor, error) {
 	if f.typeName == "" {
 		return nil, nil

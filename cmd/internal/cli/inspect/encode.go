@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/options"
 	"unwire/decode/text"
 )
 
 func encodeCommand(a *app.App) *cobra.Command {
-	var format, out string
+	var in, out string
 	cmd := &cobra.Command{
 		Use:   "encode [FILE|-]",
 		Short: "Turn decode's text or JSON back into bytes",
@@ -23,16 +24,17 @@ lines that begin with #|: gzip and zstd then by our own compressor.`,
 		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return encode(a, inputArg(args), format, out)
+			return encode(a, inputArg(args), in, out)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "the input is text or json")
+	cmd.Flags().StringVar(&in, "in", "text", "the input is text or json")
+	options.Alias(cmd.Flags(), "format", "in")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; - is stdout even on a terminal")
 	return cmd
 }
 
 func encode(a *app.App, name, format, out string) error {
-	if err := app.OneOf("--format", format, "text", "json"); err != nil {
+	if err := app.OneOf("--in", format, "text", "json"); err != nil {
 		return err
 	}
 	src, err := a.OpenInput(name, app.MaxText)
@@ -49,7 +51,7 @@ func encode(a *app.App, name, format, out string) error {
 	}
 	data, err := parse(src.Data)
 	if err != nil && format == "text" && json.Valid(src.Data) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --format json")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --in json")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", app.InputName(name), err)

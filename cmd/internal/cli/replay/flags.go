@@ -79,7 +79,7 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags.Float64Var(&f.rate, "rate", 0, "requests per second, at most 1 to another machine (default: 1 to another machine, no limit to this one)")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is added")
 	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
-	options.Hide(flags, "every")
+	options.Hide(flags, "every", "rate")
 	options.Alias(flags, "budget", "live-budget")
 }
 

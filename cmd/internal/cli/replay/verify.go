@@ -75,7 +75,7 @@ refused.`,
 	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
 	flags.BoolVar(&f.noRefine, "no-refine", false, "do not distinguish text from bytes, which takes one more request per field")
 	flags.BoolVar(&f.refine, "refine", true, "the opposite of --no-refine")
-	options.Hide(flags, "refine")
+	options.Hide(flags, "refine", "no-refine")
 	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
 	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
