@@ -48,7 +48,7 @@ func isControl(path string) bool {
 // scans ports, so only the launched program may do either: other programs, other
 // users and web pages can connect to the listener too.
 //
-// Source: RESEARCH.md#node-hook
+// Source: mitm/README.md#node-hook
 func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientConn) {
 	if !p.isFromLaunchedProgram(r, c.LocalAddr()) {
 		p.log.Warn("a control request is refused", "path", r.URL.Path, "from", r.RemoteAddr)

@@ -21,7 +21,7 @@ import (
 // Serve serves a listener until Shutdown, and then returns nil. Its clients may
 // speak HTTP, as to a proxy or to Options.Reverse, or SOCKS 5.
 //
-// Source: RESEARCH.md#socks
+// Source: mitm/README.md#socks
 func (p *Proxy) Serve(ln net.Listener) error {
 	return p.serve(ln, p.opts.Reverse, p.opts.ControlToken != "")
 }

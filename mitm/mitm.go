@@ -23,7 +23,7 @@
 // server of a connection's requests, its origin the connections to that. Spare connections
 // come from tests of reachability, for the next request.
 //
-// Source: RESEARCH.md#proxy
+// Source: mitm/README.md#how-the-proxy-works
 package mitm
 
 import (
@@ -121,7 +121,7 @@ type Options struct {
 	// more, new for each run, known to that program only. "", the default: the
 	// listeners have no control endpoints.
 	//
-	// Source: RESEARCH.md#node-hook
+	// Source: mitm/README.md#node-hook
 	ControlToken string
 
 	// RouteConflict, if set, is called when an address was announced for a

@@ -62,7 +62,7 @@ func connectFailureOf(err error) *connectFailure {
 // program believes that it is. The connection is kept a while, so that asking
 // costs the server none.
 //
-// Source: RESEARCH.md#node-hook
+// Source: mitm/README.md#node-hook
 func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	var want struct {
 		To string `json:"to"` // host:port

@@ -9,7 +9,7 @@ import (
 // Profile returns what is known of the subject beyond its messages: Cursor's
 // servers, its editor and its CLI.
 //
-// Source: RESEARCH.md#sse-fallback, RESEARCH.md#headers, RESEARCH.md#redaction, RESEARCH.md#credentials
+// Source: RESEARCH.md#sse-fallback, RESEARCH.md#headers, RESEARCH.md#secrets-in-messages, RESEARCH.md#tokens
 func Profile() *profile.Profile {
 	host := func(name string) *url.URL { return &url.URL{Scheme: "https", Host: name} }
 	return &profile.Profile{

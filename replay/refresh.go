@@ -30,7 +30,7 @@ const (
 // volatilityOf tells the headers that Plan refreshes. The names are those of
 // tracing standards and of the clients that were looked at.
 //
-// Source: RESEARCH.md#replay
+// Source: replay/README.md#what-changes-and-what-stays
 func volatilityOf(header string) volatility {
 	switch header = strings.ToLower(header); header {
 	case "x-request-id", "x-original-request-id", "x-session-id", "x-correlation-id", "x-idempotency-key", "idempotency-key",

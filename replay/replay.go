@@ -22,5 +22,5 @@
 // and its host in Policy.AllowHosts, checked in Request.Plan, in Plan.Send, and on
 // the address that is dialled. Redirects are not followed and no proxy is used.
 //
-// Source: RESEARCH.md#replay
+// Source: replay/README.md
 package replay

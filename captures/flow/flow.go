@@ -22,7 +22,7 @@
 //
 //	messages [[from_client, content, timestamp]…]
 //
-// Source: RESEARCH.md#mitmproxy-flows
+// Source: captures/README.md#mitmproxy-flows
 package flow
 
 import (

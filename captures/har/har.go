@@ -11,7 +11,7 @@
 // _webSocketMessages as Chrome writes it. Connections without HTTP have no place in a HAR.
 // Package formats alone calls this one.
 //
-// Source: RESEARCH.md#har, http://www.softwareishard.com/blog/har-12-spec/
+// Source: captures/README.md#har, http://www.softwareishard.com/blog/har-12-spec/
 package har
 
 import (

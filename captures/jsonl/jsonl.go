@@ -32,7 +32,7 @@
 //
 // Export writes and Import reads them; package formats alone calls both.
 //
-// Source: RESEARCH.md#json-lines
+// Source: captures/README.md#json-lines
 package jsonl
 
 import (

@@ -8,7 +8,7 @@
 // The rows are made of decoded frames; nothing is read in this format. Package
 // formats alone calls this one.
 //
-// Source: RESEARCH.md#parquet
+// Source: captures/README.md#parquet
 package parquet
 
 import (

@@ -16,7 +16,7 @@ import (
 )
 
 // TestDuckDB: another reader of Parquet finds the same rows, and the query of
-// RESEARCH.md runs.
+// captures/README.md runs.
 func TestDuckDB(t *testing.T) {
 	t.Parallel()
 	node := need.Node(t, "testdata/duckdb")
@@ -64,14 +64,14 @@ func TestDuckDB(t *testing.T) {
 		t.Errorf("DuckDB joins %s fields, want %s", lines[1], want)
 	}
 	if len(lines) != 3 || !strings.HasPrefix(lines[2], "[") {
-		t.Errorf("RESEARCH.md's query gives %q", lines[2:])
+		t.Errorf("the documented query gives %q", lines[2:])
 	}
 }
 
-// documentedQuery is the SQL of RESEARCH.md, in its section on Parquet.
+// documentedQuery is the SQL of captures/README.md, in its section on Parquet.
 func documentedQuery(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../RESEARCH.md")
+	text, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func documentedQuery(t *testing.T) string {
 	_, after, ok := strings.Cut(after, "    SELECT ")
 	query, _, end := strings.Cut(after, ";")
 	if !ok || !end {
-		t.Fatal("RESEARCH.md has no query under Parquet")
+		t.Fatal("captures/README.md has no query under Parquet")
 	}
 	return "SELECT " + query
 }

@@ -65,7 +65,7 @@ type Options struct {
 // wait for a lost segment and 8 MiB for the other direction, 64 MiB in all;
 // 1,024 IP packets wait for fragments. Memory does not grow with the file.
 // Errors: of reading, with the place: what was read before it is stored and
-// counted; and what stopped the recording. Source: RESEARCH.md#packets
+// counted; and what stopped the recording. Source: captures/README.md#packets
 func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	im := &importer{options: o, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
 	if im.options.Keys == nil {

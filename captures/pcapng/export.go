@@ -62,7 +62,7 @@ type Written struct {
 //
 // Limits: it holds what identifies each exchange, and a page of chunks of each
 // that goes on at one time. Errors: of src and of w; what had been written by
-// then is a readable file. Source: RESEARCH.md#packets-out
+// then is a readable file. Source: captures/README.md#packets-out
 func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
 	name := filepath.Base(o.Name)
 	if o.Name == "" {

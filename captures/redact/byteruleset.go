@@ -25,9 +25,9 @@ type ruleset struct {
 	literals map[[3]byte][]literal
 	shapes   map[[3]byte][]shape
 
-	// A byte at which nothing of the above can begin is passed in less than a
-	// nanosecond, by a look at every second pair of bytes, and where that may be the
-	// beginning of something, at a hash of three bytes.
+	// A byte at which nothing of the above can begin, and no name, is passed in less than
+	// a nanosecond, by a look at every second pair of bytes, and where that may be of
+	// something, at a hash of three bytes.
 	pairs  [1 << 16]uint8
 	filter [1 << 10]uint64
 	one    [256]bool
@@ -53,17 +53,31 @@ func newRuleset(keys []profile.Key, learned []string) *ruleset {
 			}
 		}
 	}
-	// A member's name begins with a quote and a parameter's follows one of
-	// these, whatever comes then.
-	for _, c := range []byte{'"', '&', '?'} {
+	// The name of a member or of a parameter follows one of these.
+	for c := range 256 {
+		if !isNameStart(byte(c)) {
+			continue
+		}
 		f.one[c] = true
 		for other := range 256 {
-			f.pairs[pairOf(c, byte(other))] = 1
-			f.pairs[pairOf(byte(other), c)] = 1
+			f.pairs[pairOf(byte(other), byte(c))] |= isSecondPair
+			if nameChars.has(byte(other)) {
+				f.pairs[pairOf(byte(c), byte(other))] |= isFirstPair
+			}
 		}
 	}
 	return f
 }
+
+// isNameStart reports whether the name of a member or of a parameter follows c.
+func isNameStart(c byte) bool { return c == '"' || c == '&' || c == '?' }
+
+// What ruleset.pairs has of two bytes: something may begin with them, or with the byte
+// before them.
+const (
+	isFirstPair = 1 << iota
+	isSecondPair
+)
 
 // admit lets the first three bytes of s through the filter.
 func (f *ruleset) admit(s string) [3]byte {
@@ -72,8 +86,8 @@ func (f *ruleset) admit(s string) [3]byte {
 	two := uint16(s[0])<<8 | uint16(s[1])
 	f.two[two>>6] |= 1 << (two & 63)
 	f.one[s[0]] = true
-	f.pairs[pairOf(s[0], s[1])] = 1
-	f.pairs[pairOf(s[1], s[2])] = 1
+	f.pairs[pairOf(s[0], s[1])] |= isFirstPair
+	f.pairs[pairOf(s[1], s[2])] |= isSecondPair
 	return [3]byte{s[0], s[1], s[2]}
 }
 
@@ -81,10 +95,17 @@ func (f *ruleset) admit(s string) [3]byte {
 func pairOf(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
 // hasPair reports whether one of the four pairs of eight bytes is of something that
-// begins with it, or with the byte before it. It is what most bytes of a large body cost.
+// begins with it, or with the byte before it.
 func (f *ruleset) hasPair(b *[8]byte) bool {
 	v := binary.LittleEndian.Uint64(b[:])
 	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)] != 0
+}
+
+// hasPairs is hasPair of 16 bytes. It is what most bytes of a large body cost.
+func (f *ruleset) hasPairs(b *[16]byte) bool {
+	v, w := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	return f.pairs[uint16(v)]|f.pairs[uint16(v>>16)]|f.pairs[uint16(v>>32)]|f.pairs[uint16(v>>48)]|
+		f.pairs[uint16(w)]|f.pairs[uint16(w>>16)]|f.pairs[uint16(w>>32)]|f.pairs[uint16(w>>48)] != 0
 }
 
 // admits reports whether something may begin with these bytes.
@@ -97,29 +118,41 @@ func hash3(a, b, c byte) uint16 {
 	return uint16((uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 16)
 }
 
+// mayBegin reports whether something may begin with these bytes, or a name of at least
+// two bytes, as all that are looked for have.
+func (f *ruleset) mayBegin(a, b, c byte) bool {
+	return f.pairs[pairOf(a, b)]&isFirstPair != 0 && (f.admits(a, b, c) || isNameStart(a) && nameChars.has(b) && nameChars.has(c))
+}
+
 // next returns the first position from i on where something may begin; with
 // fewer than three bytes left it decides by those.
 func (f *ruleset) next(b []byte, i int) int {
 	from := i // where something may begin at the earliest
 	for ; i+10 <= len(b); i += 8 {
+		for i+18 <= len(b) && !f.hasPairs((*[16]byte)(b[i:])) {
+			i += 16
+		}
+		if i+10 > len(b) {
+			break
+		}
 		if !f.hasPair((*[8]byte)(b[i:])) {
 			continue
 		}
 		for at := max(from, i-1); at < i+8; at++ {
-			if f.admits(b[at], b[at+1], b[at+2]) || b[at] == '"' || b[at] == '&' || b[at] == '?' {
+			if f.pairs[pairOf(b[at], b[at+1])]&isFirstPair != 0 && f.mayBegin(b[at], b[at+1], b[at+2]) {
 				return at
 			}
 		}
 	}
 	i = max(from, i-1)
 	for ; i+2 < len(b); i++ {
-		if f.admits(b[i], b[i+1], b[i+2]) || b[i] == '"' || b[i] == '&' || b[i] == '?' {
+		if f.mayBegin(b[i], b[i+1], b[i+2]) {
 			return i
 		}
 	}
 	if i+2 == len(b) {
 		two := uint16(b[i])<<8 | uint16(b[i+1])
-		if f.two[two>>6]&(1<<(two&63)) != 0 || b[i] == '"' || b[i] == '&' || b[i] == '?' {
+		if f.two[two>>6]&(1<<(two&63)) != 0 || isNameStart(b[i]) {
 			return i
 		}
 		i++

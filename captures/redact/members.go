@@ -48,7 +48,7 @@ func (r *Redactor) member(b []byte, i int, final, flush bool) (match, matchState
 
 // isOtherQuote reports whether b begins with a quote that begins nothing that is looked for.
 // JSON has so many of them that at would take longer for them than for all else.
-func (r *Redactor) isOtherQuote(f *ruleset, b []byte) bool {
+func (s *scanner) isOtherQuote(f *ruleset, b []byte) bool {
 	if b[0] != '"' || len(b) < 3 || f.admits(b[0], b[1], b[2]) {
 		return false
 	}
@@ -63,8 +63,35 @@ func (r *Redactor) isOtherQuote(f *ruleset, b []byte) bool {
 	if len(name) < 2 || b[p] != '"' && b[p] != '\\' {
 		return true
 	}
-	kind := r.kindOf(name)
-	return kind != secretName && kind != perhapsName
+	return s.isOtherName(name)
+}
+
+// otherNames has names of members that are not those of secrets, each at a place that
+// depends on its bytes: JSON has the same ones again and again.
+type otherNames [32]struct {
+	size uint8
+	name [23]byte
+}
+
+// namesBefore is how many names of a body are looked at before they are remembered.
+const namesBefore = 8
+
+// isOtherName reports whether a name is not that of a secret.
+func (s *scanner) isOtherName(name []byte) bool {
+	if s.names++; s.names > namesBefore && s.others == nil {
+		s.others = new(otherNames)
+	}
+	at := (uint(name[0])*3 + uint(name[len(name)-1])*5 + uint(len(name))*7) % uint(len(otherNames{}))
+	if s.others != nil && string(s.others[at].name[:s.others[at].size]) == string(name) {
+		return true
+	}
+	if kind := s.r.kindOf(name); kind == secretName || kind == perhapsName {
+		return false
+	}
+	if s.others != nil && len(name) <= len(s.others[at].name) {
+		s.others[at].size = uint8(copy(s.others[at].name[:], name))
+	}
+	return true
 }
 
 // memberValue finds the end of the value that begins at from.

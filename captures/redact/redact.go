@@ -78,7 +78,7 @@ type Options struct {
 // with pauses of a quarter of a second within them are covered from their
 // eighth byte on. See BodyFilter for compressed content.
 //
-// Source: RESEARCH.md#redaction
+// Source: captures/README.md#redaction
 type Redactor struct {
 	headers, names map[string]bool // normalised
 	keys           []profile.Key   // of the profile

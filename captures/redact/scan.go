@@ -15,6 +15,9 @@ type scanner struct {
 	pos   int    // first undecided byte of buf
 	base  int64  // position of buf[0] in all bytes
 	cover *mask
+
+	names  int         // of members that were looked at
+	others *otherNames // of these
 }
 
 // scanContext is how far rules look back.
@@ -28,8 +31,28 @@ func (s *scanner) decided() int64 { return s.base + int64(s.pos) }
 // feed takes the next bytes.
 func (s *scanner) feed(p []byte) {
 	s.drop()
+	if s.pos == len(s.buf) && s.cover == nil && !s.form {
+		// Where nothing is awaited and nothing begins at once, p needs no context.
+		if from := s.r.rules.Load().next(p, 0); from >= scanContext {
+			s.feedInPlace(p, from)
+			return
+		}
+	}
 	s.buf = append(s.buf, p...)
 	s.run(false, false)
+}
+
+// feedInPlace is feed for bytes at the first of which, up to from, nothing begins. It
+// copies only what may be needed with the bytes that follow.
+func (s *scanner) feedInPlace(p []byte, from int) {
+	own := s.buf
+	s.base += int64(len(own))
+	s.buf, s.pos = p, from
+	s.run(false, false)
+	n := max(0, s.pos-scanContext)
+	s.buf = append(own[:0], p[n:]...)
+	s.base += int64(n)
+	s.pos -= n
 }
 
 // finish decides everything: no bytes follow, or none that belong to these.
@@ -66,7 +89,7 @@ func (s *scanner) run(final, flush bool) {
 		}
 		if v == nothing {
 			s.pos = f.next(s.buf, s.pos)
-			for s.pos < len(s.buf) && s.r.isOtherQuote(f, s.buf[s.pos:]) {
+			for s.pos < len(s.buf) && s.isOtherQuote(f, s.buf[s.pos:]) {
 				s.pos = f.next(s.buf, s.pos+1)
 			}
 			if s.pos == len(s.buf) {

@@ -167,7 +167,7 @@ const envelopeHead = 5
 
 // placeholder is what a secret in a body was replaced with.
 //
-// Source: RESEARCH.md#redaction
+// Source: captures/README.md#redaction
 var placeholder = regexp.MustCompile(`redacted-[0-9a-f]{8}\.*`)
 
 // unhex decodes hex in which placeholders may stand for the hex of secrets.

@@ -16,7 +16,7 @@
 // unified: where the same value of one side always stands for the same value of the
 // other, the difference is reported as ignored.
 //
-// Source: RESEARCH.md#differences
+// Source: decode/README.md#differences
 package diff
 
 import (

@@ -19,7 +19,7 @@ import (
 // Limits: gRPC-Web as text, and streams that are compressed as a whole, are
 // never found whole.
 //
-// Source: RFC 9110, sections 6.4.1, 6.6.2 and 8.6; RESEARCH.md#proxy
+// Source: RFC 9110, sections 6.4.1, 6.6.2 and 8.6; mitm/README.md#http2
 type ResponseEnd struct {
 	// Received is the length of the body so far.
 	Received int64

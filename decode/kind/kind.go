@@ -17,7 +17,7 @@
 // Package decode shows the readings, and package schema/infer makes definitions of the
 // same Evidence. This package knows neither definitions nor captures.
 //
-// Source: RESEARCH.md#inference
+// Source: decode/kind/README.md
 package kind
 
 import (

@@ -15,7 +15,7 @@ import (
 // field's other occurrences say.
 // Limits: nodes below a payload that the evidence does not take for a message
 // are judged by their own bytes alone.
-// Source: RESEARCH.md#readings
+// Source: decode/README.md#readings
 type Reader struct {
 	t      *wire.Tree
 	fields []*Field // of each node, or nil

@@ -1,7 +1,7 @@
 // Package known has the definitions of messages that every API may carry: Google's
 // well-known types, google.rpc.Status and the details of errors.
 //
-// Source: RESEARCH.md#readings
+// Source: decode/README.md#readings
 package known
 
 import (

@@ -5,7 +5,7 @@
 // A Layer is one encoding that such data is wrapped in. Layers are unwrapped to read the
 // data, and wrapped again, to the same bytes, after it was edited.
 //
-// Source: RESEARCH.md#text
+// Source: decode/README.md#text
 package nested
 
 import (

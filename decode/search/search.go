@@ -11,7 +11,7 @@
 // Endpoints uses the same view of frames for another purpose: it finds the URLs of
 // servers that an answer names and that are not recorded yet.
 //
-// Source: RESEARCH.md#search
+// Source: decode/README.md#search
 package search
 
 import (

@@ -11,7 +11,7 @@
 // exchange, which is its URL and headers, where a message stands in it. It omits bytes
 // that the search cannot look into, and counts them.
 //
-// Source: RESEARCH.md#redaction
+// Source: captures/README.md#redaction
 package secret
 
 import (

@@ -25,7 +25,7 @@
 //	# …                      a comment; `# unwire: …` before all else tells how the
 //	                         input was written (hex, base64), and so how to write it
 //
-// Source: RESEARCH.md#text
+// Source: decode/README.md#text
 package text
 
 import (

@@ -16,7 +16,7 @@
 // likely role is taken, and its features are the candidate's reasons. A short answer, of a
 // word or a number, is chosen last. Nothing depends on field numbers.
 //
-// Source: RESEARCH.md#scoring
+// Source: decode/transcript/README.md
 package transcript
 
 import (

@@ -20,7 +20,7 @@ type Weights struct {
 
 // DefaultWeights returns the weights that are built in.
 //
-// Source: RESEARCH.md#scoring
+// Source: decode/transcript/README.md#weights
 func DefaultWeights() *Weights { return &Weights{table: weights, temperature: defaultTemperature} }
 
 // Roles returns the roles in the order of Row.

@@ -10,7 +10,7 @@
 // most recently used are cached. The package knows neither proxies nor captures;
 // putting the CA into trust stores is the command's.
 //
-// Source: RESEARCH.md#proxy
+// Source: mitm/README.md#trust
 package ca
 
 import (
@@ -67,7 +67,7 @@ type Authority struct {
 //
 // Errors: a key that others can read is refused, as is one that does not parse, and a
 // folder that others can write to.
-// Source: RESEARCH.md#proxy
+// Source: mitm/README.md#trust
 func Load(dir string) (*Authority, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("mitm: CA folder: %w", err)

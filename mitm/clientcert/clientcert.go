@@ -5,7 +5,7 @@
 //	...
 //	cert := certificates.For("api.corp.example:443")
 //
-// Source: RESEARCH.md#client-certificates
+// Source: mitm/README.md#client-certificates
 package clientcert
 
 import (

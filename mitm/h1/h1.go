@@ -19,7 +19,7 @@
 // Limits: a request's head has at most 1 MiB, a response's at most 8 MiB, a trailer
 // section at most 64 KiB, the line of a chunk's size at most 4 KiB.
 //
-// Source: RESEARCH.md#proxy; RFC 9110; RFC 9112
+// Source: mitm/README.md#http1; RFC 9110; RFC 9112
 package h1
 
 import (

@@ -17,7 +17,7 @@
 // section of more than 8 MiB, or a frame of more than 1 MiB that is not DATA. A header
 // table of more than 1 MiB is not offered.
 //
-// Source: RESEARCH.md#proxy
+// Source: mitm/README.md#http2
 package h2
 
 import (

@@ -109,7 +109,7 @@ func (e *env) unset(name string) {
 // http2.connect knows nothing of proxy variables. The token is in the environment
 // alone: arguments are for all users to see, and files remain.
 //
-// Source: RESEARCH.md#node-hook
+// Source: mitm/README.md#node-hook
 func (e *env) loadNodeHook(ctx context.Context, proxy *url.URL, token, dir string) error {
 	redirect, err := redirectAddr(ctx, proxy, token)
 	if err != nil {

@@ -40,7 +40,7 @@ type Packets struct {
 // Errors: *UnsupportedError where the system cannot do it; the command has not
 // run then.
 //
-// Source: RESEARCH.md#passive-capture
+// Source: mitm/README.md#passive-capture
 func RunPassive(ctx context.Context, o Options, p Passive) (exit int, n Packets, err error) {
 	exit, n, err = runPassive(ctx, o, p)
 	var unsupported *UnsupportedError

@@ -57,7 +57,7 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // Errors: *UnsupportedError where the system cannot do it; the command has not
 // run then.
 //
-// Source: RESEARCH.md#transparent-capture
+// Source: mitm/README.md#transparent-capture
 func RunTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
 	return runTransparent(ctx, o, n)
 }

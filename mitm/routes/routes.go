@@ -49,7 +49,7 @@ func (e *TakenError) Error() string {
 //
 // Limits: 4,096 connections and routes that wait for the other, 5 s each.
 //
-// Source: RESEARCH.md#node-hook
+// Source: mitm/README.md#node-hook
 type Table struct {
 	mu     sync.Mutex
 	closed bool

@@ -9,7 +9,7 @@
 // Errors that concern the proxy are *Error, which names the proxy without its
 // password and says what to do.
 //
-// Source: RESEARCH.md#upstream-proxies
+// Source: mitm/README.md#upstream-proxies
 package upstream
 
 import (

@@ -12,7 +12,7 @@
 // filled by package replay. Secrets are found before there is a request, so the
 // package knows none.
 //
-// Source: RESEARCH.md#credentials
+// Source: replay/README.md#credentials
 package credential
 
 import (

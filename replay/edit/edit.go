@@ -14,7 +14,7 @@
 //
 // The package knows no requests: replay, replay/live and replay/suite call it.
 //
-// Source: RESEARCH.md#replay
+// Source: replay/README.md#edits
 package edit
 
 import (

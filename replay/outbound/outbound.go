@@ -14,7 +14,7 @@
 // package knows no captures and no requests: replay, replay/probe and
 // replay/credential send through it.
 //
-// Source: RESEARCH.md#replay
+// Source: replay/README.md#hosts-pace-and-journal
 package outbound
 
 import (

@@ -16,5 +16,5 @@
 // stop ends a probe early with what was learnt. Messages are built here only as far
 // as all runtimes read them alike: wrapped in the fields that lead to them.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md
 package probe

@@ -18,7 +18,7 @@
 // script's compression and codec; a response writer can leave out the end of an
 // answer.
 //
-// Source: RESEARCH.md#stand-in
+// Source: replay/standin/README.md
 package standin
 
 import (

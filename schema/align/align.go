@@ -20,7 +20,7 @@
 // proves nothing as a whole. Of such a body only values of significance count, which are
 // long and occur once on either side.
 //
-// Source: RESEARCH.md#align
+// Source: schema/README.md#align
 package align
 
 import (

@@ -37,7 +37,7 @@ import (
 // enum values.
 // Limits: time is proportional to the definitions, and to the product of the
 // types that only one of them has where those have fields in common.
-// Source: RESEARCH.md#versions-of-definitions
+// Source: schema/README.md#versions-of-definitions
 func Diff(before, after *schema.Schema) []Change {
 	d := differ{types: matchTypes(before, after)}
 	d.compat = compat{types: d.types, done: map[[2]protoreflect.FullName]Break{}}

@@ -67,7 +67,7 @@ type Found struct {
 // returned twice.
 // Limits: 131,072 descriptors, each of at most 64 MiB.
 // Errors: the context's. Bytes without descriptors are no error.
-// Source: RESEARCH.md#descriptors-in-executables
+// Source: schema/README.md#descriptors-in-executables
 func Scan(ctx context.Context, data []byte) ([]Found, error) {
 	var list []Found
 	for _, find := range []func(context.Context, []byte) []Found{scanRaw, scanGzip, scanBase64, scanUTF16} {

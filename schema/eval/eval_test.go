@@ -561,7 +561,7 @@ func corpora(t testing.TB, long bool) []corpus {
 	return out
 }
 
-// TestEval prints the tables of RESEARCH.md#inference; make eval runs it.
+// TestEval prints the tables of schema/RESULTS.md#inference; make eval runs it.
 func TestEval(t *testing.T) {
 	long := os.Getenv("UNWIRE_EVAL") != ""
 	all := corpora(t, long)

@@ -15,7 +15,7 @@
 // What a single field is, package kind decides. Package check compares the result with
 // more traffic, and package update adds it to existing files.
 //
-// Source: RESEARCH.md#inference
+// Source: schema/README.md#inference
 package infer
 
 import (
@@ -161,7 +161,7 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 //
 // Limits: those of Evidence; the work is proportional to its fields.
 // Errors: Root where it cannot be applied, a package that is no name.
-// Source: RESEARCH.md#inference
+// Source: schema/README.md#inference
 func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if o.Package != "" && cleanPackage(o.Package) != o.Package {
 		return nil, fmt.Errorf("schema: %q is no package name", o.Package)

@@ -8,7 +8,7 @@
 // nothing in the samples distinguishes are ties, and the fields that would distinguish
 // them are named.
 //
-// Source: RESEARCH.md#match
+// Source: schema/README.md#match
 package match
 
 import (

@@ -3,13 +3,8 @@
 package arch
 
 import (
-	"bufio"
-	"bytes"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -438,65 +433,3 @@ func matches(list []string, pkg string) bool {
 }
 
 func under(imp, mod string) bool { return imp == mod || strings.HasPrefix(imp, mod+"/") }
-
-var citation = regexp.MustCompile(`RESEARCH\.md#([a-z0-9-]+)`)
-
-func TestAnchorsExist(t *testing.T) {
-	root := "../../.."
-	anchors := headings(t, filepath.Join(root, "RESEARCH.md"))
-	cited := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if d != nil && (d.Name() == "node_modules" || d.Name() == ".git") {
-				return filepath.SkipDir
-			}
-			return err
-		}
-		if !slices.Contains([]string{".go", ".md", ".proto", ".jsonl"}, filepath.Ext(path)) {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, m := range citation.FindAllSubmatch(data, -1) {
-			cited++
-			if !anchors[string(m[1])] {
-				t.Errorf("%s cites RESEARCH.md#%s, which is no heading there", path, m[1])
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cited == 0 {
-		t.Error("nothing cites RESEARCH.md: the check looked at nothing")
-	}
-}
-
-// headings returns the anchors of a Markdown file as GitHub makes them.
-func headings(t *testing.T, file string) map[string]bool {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	anchors := map[string]bool{}
-	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
-		title, ok := strings.CutPrefix(strings.TrimLeft(sc.Text(), "#"), " ")
-		if !ok || !strings.HasPrefix(sc.Text(), "#") {
-			continue
-		}
-		slug := strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
-				return r
-			}
-			return -1
-		}, strings.ToLower(strings.TrimSpace(title)))
-		anchors[slug] = true
-	}
-	return anchors
-}

@@ -10,7 +10,7 @@
 // FitOf measures how well bytes are text. Where a payload is text and also parses,
 // the odds of both are compared. Package diff uses shapes, too.
 //
-// Source: RESEARCH.md#readings
+// Source: decode/README.md#readings
 package shape
 
 import (

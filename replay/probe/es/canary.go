@@ -14,7 +14,7 @@ import (
 // character), as they may be read as the value of a string. Their wire type is
 // 6 or 7, which does not exist. 16 bits of an id are spread over what is left.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md#protobuf-es-canaries
 
 // A slot says where a candidate's canary lies, which is what it means.
 type slot uint8

@@ -17,7 +17,7 @@
 // Verify puts the claims of a whole definition into one payload, and isolates those
 // that the parser refuses. Package oracle alone calls this one.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md#protobuf-es-canaries
 package es
 
 import (

@@ -13,7 +13,7 @@
 // Verify asks for strings first: one that is refused confirms the messages that lead
 // to it, too.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md#protobuf-go-invalid-utf-8-as-the-oracle
 package golang
 
 import (

@@ -20,7 +20,7 @@ import (
 // Shape: a refusal for text says "invalid UTF-8", any other "cannot parse". A
 // request ends with what is refused in the other of the two ways.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md#protobuf-go-invalid-utf-8-as-the-oracle
 type fieldTest struct {
 	name  string
 	value []byte

@@ -23,7 +23,7 @@ import (
 //
 // A single value, a list in protojson, and all of protobuf-es 1 tell nothing.
 //
-// Source: RESEARCH.md#enum-values-and-any
+// Source: replay/probe/README.md#enum-values-and-any
 
 // maxValues bounds the names that one enum is asked for.
 const maxValues = 20_000

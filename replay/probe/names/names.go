@@ -9,7 +9,7 @@
 // maps, and aliases: two names of one field. Package oracle alone asks; the command
 // collects the keys.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md#json-names
 package names
 
 import (

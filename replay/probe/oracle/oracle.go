@@ -9,7 +9,7 @@
 // The captured methods are those of a capture that can be verified; each is verified
 // with the headers and the message of its exchange.
 //
-// Source: RESEARCH.md#probe
+// Source: replay/probe/README.md
 package oracle
 
 import (

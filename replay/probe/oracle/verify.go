@@ -17,7 +17,7 @@ import (
 // Limits: Options' Budget, Rate and Timeout; 3,000 fields.
 // Errors: those of Run.
 //
-// Source: RESEARCH.md#verify
+// Source: replay/probe/README.md#verify
 func verifyMethod(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, error) {
 	return probe.Verify(ctx, &o, es.FirstVerification, verify)
 }

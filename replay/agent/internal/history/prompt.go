@@ -14,7 +14,7 @@ import (
 // root_prompt_messages_json has what the model reads, one message as JSON each, and turns
 // what is shown, as messages of the definitions.
 //
-// Source: RESEARCH.md#agent-v1
+// Source: replay/agent/README.md
 func (b *builder) history(state message.Message, list []turn.Message) error {
 	list = repair(list)
 	names := toolNames(list)

@@ -7,7 +7,7 @@
 // The state names its parts by their SHA-256. Blobs has them, and what the server stores
 // while the stream runs. The package is used by replay/agent.
 //
-// Source: RESEARCH.md#agent-v1
+// Source: replay/agent/README.md
 package history
 
 import (

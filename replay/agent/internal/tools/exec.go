@@ -11,7 +11,7 @@
 // client can do is refused with the result type that the server expects. The package
 // keeps no state, and is used by replay/agent.
 //
-// Source: RESEARCH.md#agent-v1
+// Source: replay/agent/README.md
 package tools
 
 import (
