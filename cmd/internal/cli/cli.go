@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/completion"
 	"unwire/cmd/internal/help"
 	"unwire/cmd/internal/term"
 )
@@ -81,6 +82,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	group(root)
+	completion.Add(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		out := term.New(stdout, color)
 		// Help that cannot be written is not reported: there is nowhere to.

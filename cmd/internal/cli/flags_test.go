@@ -30,6 +30,9 @@ func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
+// aliasOf is the name of the flag that replaces a hidden one; "" if there is none.
+func aliasOf(f *pflag.Flag) string { return strings.Join(f.Annotations["unwire_alias_of"], "") }
+
 // A flag means the same in all commands: what several commands have has a row in the table,
 // with its types. What a command hides is an old spelling of one that it shows.
 func TestFlagsHaveOneMeaning(t *testing.T) {
@@ -42,7 +45,7 @@ func TestFlagsHaveOneMeaning(t *testing.T) {
 				return
 			}
 			if f.Hidden {
-				if name := options.AliasOf(f); name == "" {
+				if name := aliasOf(f); name == "" {
 					t.Errorf("%s: the hidden --%s is no alias: use options.Alias or options.Hide", cmd.CommandPath(), f.Name)
 				} else if shown := cmd.Flags().Lookup(name); shown == nil || shown.Hidden {
 					t.Errorf("%s: --%s is an alias of --%s, which is not shown", cmd.CommandPath(), f.Name, name)
@@ -105,7 +108,7 @@ func TestOldSpellings(t *testing.T) {
 		}
 		for _, pair := range spellings {
 			old, name, _ := strings.Cut(pair, "=")
-			if f := cmd.Flags().Lookup(old); f == nil || !f.Hidden || options.AliasOf(f) != name {
+			if f := cmd.Flags().Lookup(old); f == nil || !f.Hidden || aliasOf(f) != name {
 				t.Errorf("%s: --%s is no hidden alias of --%s", command, old, name)
 			}
 		}

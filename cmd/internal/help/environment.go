@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A Variable is an environment variable that unwire reads or sets.
-type Variable struct {
+// A variable is an environment variable that unwire reads or sets.
+type variable struct {
 	Name    string
 	Meaning string
 
@@ -25,8 +25,8 @@ var (
 	recording = []string{"capture"}
 )
 
-// Environment is the one table of environment variables.
-var Environment = []Variable{
+// environment is the one table of environment variables.
+var environment = []variable{
 	{Name: "UNWIRE_CONFIG", Meaning: "folder of the local CA and of settings (default: unwire in the user's configuration folder)", Commands: []string{"ca", "capture", "doctor", "standin"}},
 	{Name: "UNWIRE_MAX_READ", Meaning: "largest body of an exchange that is read into memory, such as 512MB"},
 	{Name: "UNWIRE_TOKEN", Meaning: "bearer token of requests, in place of a recorded one", Commands: sending},
@@ -54,10 +54,10 @@ var Environment = []Variable{
 }
 
 // variablesOf are the variables that a command reads, apart from those that all do.
-func variablesOf(cmd *cobra.Command) []Variable {
+func variablesOf(cmd *cobra.Command) []variable {
 	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	var list []Variable
-	for _, v := range Environment {
+	var list []variable
+	for _, v := range environment {
 		if !v.Internal && (path == environmentTopic || slices.Contains(v.Commands, path)) {
 			list = append(list, v)
 		}

@@ -1,4 +1,4 @@
-package help_test
+package help
 
 import (
 	"io/fs"
@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"unwire/cmd/internal/help"
 )
 
-// read are the ways in which code names an environment variable.
-var read = []*regexp.Regexp{
+// readsVariable are the ways in which code names an environment variable.
+var readsVariable = []*regexp.Regexp{
 	regexp.MustCompile(`\b(UNWIRE_[A-Z0-9_]+)`),
 	regexp.MustCompile(`os\.(?:Getenv|LookupEnv)\("([^"]+)"\)`),
 }
@@ -22,7 +20,7 @@ var read = []*regexp.Regexp{
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	var table []string
-	for _, v := range help.Environment {
+	for _, v := range environment {
 		table = append(table, strings.Split(v.Name, ", ")...)
 	}
 	found := map[string]bool{}
@@ -44,7 +42,7 @@ func TestEnvironment(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, pattern := range read {
+		for _, pattern := range readsVariable {
 			for _, m := range pattern.FindAllSubmatch(code, -1) {
 				name := string(m[1])
 				found[name] = true

@@ -24,20 +24,20 @@ type Page struct {
 	Usage    []string
 	Aliases  []string
 	Examples []string
-	Groups   []Section // of the commands below it
-	Flags    []Section
-	Reads    []Variable
+	Groups   []section // of the commands below it
+	Flags    []section
+	Reads    []variable
 	Long     string
 }
 
-// A Section is a group of commands or of flags.
-type Section struct {
+// A section is a group of commands or of flags.
+type section struct {
 	Title string
-	Rows  []Row
+	Rows  []row
 }
 
-// A Row is a command or a flag with its text.
-type Row struct {
+// A row is a command or a flag with its text.
+type row struct {
 	Name, Text string
 }
 
@@ -64,13 +64,13 @@ func NewPage(cmd *cobra.Command) *Page {
 }
 
 // commandGroups are the commands below one, by group.
-func commandGroups(cmd *cobra.Command) []Section {
-	var list []Section
+func commandGroups(cmd *cobra.Command) []section {
+	var list []section
 	add := func(title, id string) {
-		s := Section{Title: title}
+		s := section{Title: title}
 		for _, c := range cmd.Commands() {
 			if (c.IsAvailableCommand() || c.Name() == "help") && c.GroupID == id {
-				s.Rows = append(s.Rows, Row{c.Name(), c.Short})
+				s.Rows = append(s.Rows, row{c.Name(), c.Short})
 			}
 		}
 		if len(s.Rows) > 0 {
@@ -86,15 +86,15 @@ func commandGroups(cmd *cobra.Command) []Section {
 
 // flagGroups are the visible flags of a command, by topic if they are many; those of all
 // commands come last.
-func flagGroups(cmd *cobra.Command) []Section {
-	rows := map[string][]Row{}
+func flagGroups(cmd *cobra.Command) []section {
+	rows := map[string][]row{}
 	count := 0
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" && f.Name != "version" {
 			count++
 		}
 	})
-	var global []Row
+	var global []row
 	add := func(f *pflag.Flag) {
 		switch topic := options.Meanings[f.Name].Topic; {
 		case f.Hidden:
@@ -109,23 +109,23 @@ func flagGroups(cmd *cobra.Command) []Section {
 	cmd.NonInheritedFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
 
-	var list []Section
+	var list []section
 	if len(rows[""]) > 0 && count <= manyFlags {
-		list = append(list, Section{"Flags", rows[""]})
+		list = append(list, section{"Flags", rows[""]})
 	}
 	for _, topic := range options.Topics() {
 		if len(rows[topic]) > 0 {
-			list = append(list, Section{topic, rows[topic]})
+			list = append(list, section{topic, rows[topic]})
 		}
 	}
 	if len(rows[""]) > 0 && count > manyFlags {
-		list = append(list, Section{"Other flags", rows[""]})
+		list = append(list, section{"Other flags", rows[""]})
 	}
-	return append(list, Section{"Flags of all commands", global})
+	return append(list, section{"Flags of all commands", global})
 }
 
 // flagRow is a flag as "-o, --output FILE" with its text and default.
-func flagRow(f *pflag.Flag) Row {
+func flagRow(f *pflag.Flag) row {
 	name := "    --" + f.Name
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", --" + f.Name
@@ -145,5 +145,5 @@ func flagRow(f *pflag.Flag) Row {
 	if d := f.DefValue; !slices.Contains([]string{"", "[]", "false", "0", "0s", "<nil>"}, d) && !strings.Contains(text, "(default") {
 		text += " (default " + d + ")"
 	}
-	return Row{name, text}
+	return row{name, text}
 }

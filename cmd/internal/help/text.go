@@ -60,9 +60,9 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 	}
 	if len(p.Reads) > 0 {
 		heading("Environment")
-		rows := make([]Row, len(p.Reads))
+		rows := make([]row, len(p.Reads))
 		for i, v := range p.Reads {
-			rows[i] = Row{v.Name, v.Meaning}
+			rows[i] = row{v.Name, v.Meaning}
 		}
 		writeRows(&b, rows, width)
 	}
@@ -81,7 +81,7 @@ func (p *Page) Text(w io.Writer, width int, style Style) error {
 
 // writeRows writes names with their texts in a second column; the text of a long name
 // begins on the next line.
-func writeRows(b *strings.Builder, rows []Row, width int) {
+func writeRows(b *strings.Builder, rows []row, width int) {
 	column := 0
 	for _, r := range rows {
 		if n := utf8.RuneCountInString(r.Name); n <= maxName {

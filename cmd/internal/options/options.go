@@ -9,7 +9,7 @@ package options
 import "github.com/spf13/pflag"
 
 // aliasOf is the annotation of a hidden flag with the name that replaces it.
-const aliasOf = "unwire_alias_of"
+const aliasOf = "unwire_alias_of" // tests read it
 
 // Alias makes old a hidden spelling of the flag name of the same command. The two have
 // one value, so that the last one on a command line decides, and the flag counts as
@@ -47,12 +47,4 @@ func Hide(set *pflag.FlagSet, old, name string) {
 	flag := set.Lookup(old)
 	flag.Hidden = true
 	flag.Annotations = map[string][]string{aliasOf: {name}}
-}
-
-// AliasOf is the name that replaces a flag; "" if the flag is no old spelling.
-func AliasOf(flag *pflag.Flag) string {
-	if names := flag.Annotations[aliasOf]; len(names) == 1 {
-		return names[0]
-	}
-	return ""
 }

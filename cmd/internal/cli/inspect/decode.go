@@ -29,10 +29,10 @@ import (
 )
 
 type decodeFlags struct {
-	in, format, schema, typeName string
-	as                           []string
-	explain                      string
-	hex, full, follow, once      bool
+	in, format, schema, typeName  string
+	as                            []string
+	explain                       string
+	hex, full, follow, once, json bool
 }
 
 func decodeCommand(a *app.App) *cobra.Command {
@@ -58,7 +58,12 @@ there is the place, what was expected and found, and all that can be read.`,
   unwire decode --hex frame.bin
   unwire decode --follow F.uwc#2`,
 		Args: app.ArgsBetween(0, "FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd.Context(), a, f, inputArg(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.json {
+				f.format = "json"
+			}
+			return runDecode(cmd.Context(), a, f, inputArg(args))
+		},
 	}
 	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages (delimited32be, delimited32le: of a capture's connection without HTTP); or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
@@ -68,6 +73,7 @@ there is the place, what was expected and found, and all that can be read.`,
 	cmd.Flags().BoolVar(&f.full, "full", false, "shorten nothing: with --hex, print every byte of every value")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
 	cmd.Flags().StringVar(&f.schema, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	options.Alias(cmd.Flags(), "schema", "proto")

@@ -8,12 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/decode/text"
 )
 
+type encodeFlags struct {
+	in, out string
+	json    bool
+}
+
 func encodeCommand(a *app.App) *cobra.Command {
-	var in, out string
+	var f encodeFlags
 	cmd := &cobra.Command{
 		Use:   "encode [FILE|-]",
 		Short: "Turn decode's text or JSON back into bytes",
@@ -24,16 +30,21 @@ lines that begin with #|: gzip and zstd then by our own compressor.`,
 		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return encode(a, inputArg(args), in, out)
+			return encode(a, inputArg(args), f)
 		},
 	}
-	cmd.Flags().StringVar(&in, "in", "text", "the input is text or json")
+	cmd.Flags().StringVar(&f.in, "in", "text", "the input is text or json")
 	options.Alias(cmd.Flags(), "format", "in")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; - is stdout even on a terminal")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; - is stdout even on a terminal")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes or the file they were written to")
 	return cmd
 }
 
-func encode(a *app.App, name, format, out string) error {
+func encode(a *app.App, name string, f encodeFlags) error {
+	format := f.in
+	if f.json && f.out == "-" {
+		return app.Usagef("--json and -o - both write to stdout")
+	}
 	if err := app.OneOf("--in", format, "text", "json"); err != nil {
 		return err
 	}
@@ -43,7 +54,7 @@ func encode(a *app.App, name, format, out string) error {
 	}
 	defer src.Close()
 	if len(src.Data) > streamed {
-		return encodeStream(a, name, format, src, out)
+		return encodeStream(a, name, format, src, f)
 	}
 	parse := text.Parse
 	if format == "json" {
@@ -56,29 +67,52 @@ func encode(a *app.App, name, format, out string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", app.InputName(name), err)
 	}
-	return a.WriteBinary(data, out)
+	if !f.json {
+		return a.WriteBinary(data, f.out)
+	}
+	result := &contract.Encoded{Bytes: int64(len(data)), Output: f.out}
+	if f.out == "" {
+		result.Data = data
+	} else if err := a.WriteBinary(data, f.out); err != nil {
+		return err
+	}
+	return a.Print(result)
 }
 
 // streamed is how large a text is that is written while it is read. Of a
 // smaller one nothing is written if there is an error in it.
 const streamed = 16 << 20
 
-func encodeStream(a *app.App, name, format string, src *app.Input, out string) error {
+func encodeStream(a *app.App, name, format string, src *app.Input, f encodeFlags) error {
 	encode := text.Encode
 	if format == "json" {
 		encode = text.EncodeJSON
 	}
+	var size byteCounter
 	write := func(to io.Writer) error {
-		if err := encode(to, src.Data, src.Release); err != nil {
+		if err := encode(io.MultiWriter(to, &size), src.Data, src.Release); err != nil {
 			return fmt.Errorf("%s: %w", app.InputName(name), err)
 		}
 		return nil
 	}
 	switch {
-	case out != "" && out != "-":
-		return app.WholeFile(out, app.ForOwner, write)
-	case out == "" && a.Out.TTY:
-		return a.WriteBinary(nil, out)
+	case f.json && f.out == "":
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s is too large to print its bytes as JSON", app.InputName(name)), "name a file for them with -o FILE")
+	case f.out != "" && f.out != "-":
+		if err := app.WholeFile(f.out, app.ForOwner, write); err != nil || !f.json {
+			return err
+		}
+		return a.Print(&contract.Encoded{Bytes: int64(size), Output: f.out})
+	case f.out == "" && a.Out.TTY:
+		return a.WriteBinary(nil, f.out)
 	}
 	return write(a.Out)
+}
+
+// A byteCounter counts what is written to it.
+type byteCounter int64
+
+func (c *byteCounter) Write(p []byte) (int, error) {
+	*c += byteCounter(len(p))
+	return len(p), nil
 }

@@ -26,6 +26,7 @@ type inferFlags struct {
 	raw                      bool
 	pkg, root, out, evidence string
 	into, as                 string
+	json                     bool
 }
 
 func inferCommand(a *app.App) *cobra.Command {
@@ -66,6 +67,7 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder, as in x/ (default: stdout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each .proto file, with its text or where it was written")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
 	return cmd
@@ -85,6 +87,9 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	}
 	if f.evidence == "-" && f.out == "-" {
 		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+	}
+	if f.evidence == "-" && f.json {
+		return app.Usagef("--evidence - and --json both write to stdout: give the evidence a file")
 	}
 	if f.into != "" {
 		return inferInto(ctx, a, f, inputs)
@@ -123,7 +128,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	reportLeftOut(a, in)
 	reportMixtures(a, in, f.raw)
 	if f.evidence != "-" || f.out != "" {
-		err = writeInferred(a, in, f.out)
+		err = writeInferred(a, in, f.out, f.json)
 	}
 	return cmp.Or(err, reading)
 }
@@ -265,8 +270,15 @@ func expandLists(a *app.App, inputs []string) ([]string, error) {
 }
 
 // writeInferred writes the definitions to a file, a folder, or stdout.
-func writeInferred(a *app.App, in *infer.Inferred, out string) error {
+func writeInferred(a *app.App, in *infer.Inferred, out string, asJSON bool) error {
 	switch {
+	case asJSON && (out == "" || out == "-"):
+		return printInferred(a, in, "")
+	case asJSON:
+		if err := writeInferred(a, in, out, false); err != nil {
+			return err
+		}
+		return printInferred(a, in, out)
 	case out == "" || out == "-":
 		return schematext.Inferred(a.Out, in)
 	case strings.HasSuffix(out, ".proto"):
