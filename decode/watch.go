@@ -9,8 +9,9 @@ import (
 // A Watcher is called with what happens in exchanges while they are recorded. Any of
 // the functions may be nil; an error of one ends the watching.
 type Watcher struct {
-	// Split is Options.Split.
-	Split Splitting
+	// Split and NoTrees are those of Options.
+	Split   Splitting
+	NoTrees bool
 	// Began is called when the request's headers are known.
 	Began func(ex *captures.Exchange, call Call) error
 	// Responded is called when the response's headers are known.
@@ -63,7 +64,7 @@ func (w Watcher) event(running map[int64]*watchedExchange, id int64, e captures.
 			// It is a chunk of an exchange that has ended.
 			return nil
 		}
-		ex = &watchedExchange{e.Exchange, NewStream(e.Exchange, Options{Split: w.Split})}
+		ex = &watchedExchange{e.Exchange, NewStream(e.Exchange, Options{Split: w.Split, NoTrees: w.NoTrees})}
 		running[id] = ex
 	}
 	if e.Exchange != nil {

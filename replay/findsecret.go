@@ -67,6 +67,15 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	name := strings.ToLower(h.Name)
 	given := p.findHeaderSecret(h, name)
 	secret, from, ok := given.value, given.from, given.ok
+	if !ok && volatilityOf(name) == volatileID {
+		// Clients make these up. A server takes a new one as it took the captured one.
+		fresh := r.id(h.Value)
+		if tag := credential.InHeader.FindStringSubmatch(h.Value); tag != nil {
+			p.tags[tag[1]] = fresh
+		}
+		p.refreshed(name)
+		return fresh, fresh, true
+	}
 
 	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: given.part}); is {
 		if from == "" {

@@ -112,6 +112,7 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	}
 	b.scan = newScanner(r, media == "application/x-www-form-urlencoded")
 	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
+	b.scan.split = b.scan.hit
 	switch outer, inner := peel(h); {
 	case outer == "":
 	case outer != base64Text && !envelope.Known(outer):
@@ -334,6 +335,7 @@ func (b *BodyFilter) FlushHeld() {
 			b.scan.flush()
 			b.decided = b.scan.decided()
 		}
+		b.scan.endSplits()
 		if pending := b.frame.prefix.Pending(); len(pending) > 0 && envelope.Flags(pending[0])&^(envelope.EndStream|envelope.Trailer) == 0 {
 			b.decided = b.in // a prefix whose length will not change
 		}
@@ -361,6 +363,7 @@ func (b *BodyFilter) Close(truncated bool) {
 			b.search(pending, b.frame.start)
 		}
 		b.scan.finish()
+		b.scan.endSplits()
 	}
 	if b.opaque != "" && b.in > b.opaqueFrom {
 		b.note(Unsearched{Start: b.opaqueFrom, End: b.in, Reason: b.opaque})
@@ -395,7 +398,8 @@ func (b *BodyFilter) edit(start, end int64, data []byte) {
 // Ready removes the chunks that are decided and applies their edits.
 func (b *BodyFilter) Ready() []*captures.Chunk {
 	var out []*captures.Chunk
-	for len(b.pending) > 0 && b.pending[0].end <= b.decided {
+	decided := b.scan.firstSplit(b.decided)
+	for len(b.pending) > 0 && b.pending[0].end <= decided {
 		out = append(out, b.pending[0].apply())
 		b.pending = b.pending[1:]
 	}
@@ -429,6 +433,12 @@ func (p *pendingChunk) apply() *captures.Chunk {
 	var out bytes.Buffer
 	at := p.start
 	for _, e := range p.edits {
+		if e.Start < at { // it overlaps the one before, and both keep the length
+			if e.End <= at {
+				continue
+			}
+			e.Data, e.Start = e.Data[at-e.Start:], at
+		}
 		out.Write(p.chunk.Data[at-p.start : e.Start-p.start])
 		out.Write(e.Data)
 		at = e.End

@@ -1,20 +1,16 @@
 package redact
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
-	"net/url"
+	"maps"
 	"slices"
-	"strings"
 
 	"unwire/captures/profile"
+	"unwire/captures/redact/internal/keyshape"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/spelling"
+	"unwire/captures/redact/internal/syntax"
 )
-
-// maxSecret bounds the run of bytes that is taken for one secret, and so what
-// is held back while it may still be one.
-const maxSecret = 16 << 10
 
 // A literal is a spelling of a learned secret.
 type literal struct{ spelt, secret string }
@@ -22,62 +18,95 @@ type literal struct{ spelt, secret string }
 // A ruleset is everything that is looked for at each byte. It never changes;
 // what is learned makes a new one.
 type ruleset struct {
-	literals map[[3]byte][]literal
-	shapes   map[[3]byte][]shape
+	// literals are the spellings of what was learned last, older those of what was learned
+	// before that, so that learning a secret copies few of them.
+	literals, older map[[3]byte][]literal
 
-	// A byte at which nothing of the above can begin, and no name, is passed in less than
-	// a nanosecond, by a look at every second pair of bytes, and where that may be of
-	// something, at a hash of three bytes.
+	// recent counts the secrets whose spellings are in literals.
+	recent int
+
+	shapes map[[3]byte][]keyshape.Shape
+
+	// base are the rules that nothing was learned for.
+	base *ruleset
+
+	// A byte at which nothing of the above can begin is passed in less than a
+	// nanosecond, by a look at every second pair of bytes, which says where something may
+	// begin that they belong to, and there at a hash of three bytes.
 	pairs  [1 << 16]uint8
-	filter [1 << 10]uint64
-	one    [256]bool
-	two    [1 << 10]uint64
+	filter [1 << 12]uint64
+
+	// tails has hashes of the fourth to seventh bytes of literals: the filter alone lets
+	// through too many once hundreds of secrets are known.
+	tails [1 << 11]uint64
+	one   [256]bool
+
+	// At the bytes of sign something may begin, whatever follows.
+	sign [256]bool
+	two  [1 << 10]uint64
 }
 
-func newRuleset(keys []profile.Key, learned []string) *ruleset {
-	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]shape)}
-	for _, s := range slices.Concat(knownShapes(), keyShapes(keys)) {
-		k := f.admit(s.prefix)
+// newRuleset returns the rules that nothing was learned for.
+func newRuleset(keys []profile.Key) *ruleset {
+	f := &ruleset{literals: make(map[[3]byte][]literal), shapes: make(map[[3]byte][]keyshape.Shape)}
+	for _, s := range keyshape.All(keys) {
+		k := f.admit(s.Prefix)
 		f.shapes[k] = append(f.shapes[k], s)
 	}
-	for _, structural := range []string{"://", "---"} {
-		f.admit(structural)
+	for _, start := range syntax.Starts() {
+		f.admit(start)
 	}
-	for _, secret := range learned {
-		seen := make(map[string]bool)
-		for _, spelt := range spellings(secret) {
-			if !seen[spelt] {
-				seen[spelt] = true
-				k := f.admit(spelt)
-				f.literals[k] = append(f.literals[k], literal{spelt, secret})
-			}
-		}
+	for i := range len(syntax.Signs) {
+		f.sign[syntax.Signs[i]], f.one[syntax.Signs[i]] = true, true
 	}
-	// The name of a member or of a parameter follows one of these.
-	for c := range 256 {
-		if !isNameStart(byte(c)) {
-			continue
-		}
-		f.one[c] = true
-		for other := range 256 {
-			f.pairs[pairOf(byte(other), byte(c))] |= isSecondPair
-			if nameChars.has(byte(other)) {
-				f.pairs[pairOf(byte(c), byte(other))] |= isFirstPair
-			}
-		}
-	}
+	syntax.Pairs(
+		func(sign, other byte) { f.pairs[pairOf(other, sign)] |= beginsAfter },
+		func(sign, other byte) { f.pairs[pairOf(sign, other)] |= beginsHere },
+	)
+	base := *f
+	f.base = &base
 	return f
 }
 
-// isNameStart reports whether the name of a member or of a parameter follows c.
-func isNameStart(c byte) bool { return c == '"' || c == '&' || c == '?' }
+// with returns a ruleset that looks for more secrets too.
+func (f *ruleset) with(secrets ...string) *ruleset {
+	c := *f
+	if c.recent+len(secrets) > maxRecent {
+		c.older, c.literals, c.recent = merge(f.older, f.literals), make(map[[3]byte][]literal), 0
+	} else {
+		c.literals = maps.Clone(f.literals)
+	}
+	c.recent += len(secrets)
+	for _, secret := range secrets {
+		seen := make(map[string]bool)
+		spellings := spelling.Of(secret)
+		if len(secret) >= leastTail {
+			spellings = append(spellings, secret[leastHead-1:]) // see split
+		}
+		for _, spelt := range spellings {
+			if len(spelt) >= minLearned && !seen[spelt] {
+				seen[spelt] = true
+				k := c.admit(spelt)
+				h := hash4(spelt[3:7])
+				c.tails[h>>6] |= 1 << (h & 63)
+				c.literals[k] = append(slices.Clip(c.literals[k]), literal{spelt, secret})
+			}
+		}
+	}
+	return &c
+}
 
-// What ruleset.pairs has of two bytes: something may begin with them, or with the byte
-// before them.
-const (
-	isFirstPair = 1 << iota
-	isSecondPair
-)
+// maxRecent is how many secrets are learned before their spellings join the older ones.
+const maxRecent = 32
+
+func merge(older, recent map[[3]byte][]literal) map[[3]byte][]literal {
+	all := make(map[[3]byte][]literal, len(older)+len(recent))
+	maps.Copy(all, older)
+	for k, list := range recent {
+		all[k] = slices.Concat(all[k], list)
+	}
+	return all
+}
 
 // admit lets the first three bytes of s through the filter.
 func (f *ruleset) admit(s string) [3]byte {
@@ -86,9 +115,30 @@ func (f *ruleset) admit(s string) [3]byte {
 	two := uint16(s[0])<<8 | uint16(s[1])
 	f.two[two>>6] |= 1 << (two & 63)
 	f.one[s[0]] = true
-	f.pairs[pairOf(s[0], s[1])] |= isFirstPair
-	f.pairs[pairOf(s[1], s[2])] |= isSecondPair
+	f.pairs[pairOf(s[0], s[1])] |= beginsHere
+	f.pairs[pairOf(s[1], s[2])] |= beginsBefore
 	return [3]byte{s[0], s[1], s[2]}
+}
+
+// Where something may begin that two bytes belong to: at the first of them, at the byte before
+// it, or at the second, which is a sign.
+const (
+	beginsHere uint8 = 1 << iota
+	beginsBefore
+	beginsAfter
+)
+
+// mayHold reports whether a literal may begin as rest does, which admits has let through.
+func (f *ruleset) mayHold(rest []byte) bool {
+	if len(rest) < 7 {
+		return true
+	}
+	h := hash4(rest[3:7])
+	return f.tails[h>>6]&(1<<(h&63)) != 0
+}
+
+func hash4[T string | []byte](b T) uint32 {
+	return (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) * 0x9e3779b1 >> 15
 }
 
 // pairOf is the place of two bytes that follow each other in ruleset.pairs.
@@ -114,14 +164,8 @@ func (f *ruleset) admits(a, b, c byte) bool {
 	return f.filter[h>>6]&(1<<(h&63)) != 0
 }
 
-func hash3(a, b, c byte) uint16 {
-	return uint16((uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 16)
-}
-
-// mayBegin reports whether something may begin with these bytes, or a name of at least
-// two bytes, as all that are looked for have.
-func (f *ruleset) mayBegin(a, b, c byte) bool {
-	return f.pairs[pairOf(a, b)]&isFirstPair != 0 && (f.admits(a, b, c) || isNameStart(a) && nameChars.has(b) && nameChars.has(c))
+func hash3(a, b, c byte) uint32 {
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 14
 }
 
 // next returns the first position from i on where something may begin; with
@@ -138,21 +182,19 @@ func (f *ruleset) next(b []byte, i int) int {
 		if !f.hasPair((*[8]byte)(b[i:])) {
 			continue
 		}
-		for at := max(from, i-1); at < i+8; at++ {
-			if f.pairs[pairOf(b[at], b[at+1])]&isFirstPair != 0 && f.mayBegin(b[at], b[at+1], b[at+2]) {
-				return at
-			}
+		if at := f.firstOf(b, i, from); at >= 0 {
+			return at
 		}
 	}
 	i = max(from, i-1)
 	for ; i+2 < len(b); i++ {
-		if f.mayBegin(b[i], b[i+1], b[i+2]) {
+		if f.sign[b[i]] || f.admits(b[i], b[i+1], b[i+2]) {
 			return i
 		}
 	}
 	if i+2 == len(b) {
 		two := uint16(b[i])<<8 | uint16(b[i+1])
-		if f.two[two>>6]&(1<<(two&63)) != 0 || isNameStart(b[i]) {
+		if f.two[two>>6]&(1<<(two&63)) != 0 || f.sign[b[i]] {
 			return i
 		}
 		i++
@@ -163,196 +205,44 @@ func (f *ruleset) next(b []byte, i int) int {
 	return i
 }
 
-// spellings returns secret as it stands in text, URLs, base64 and hex.
-func spellings(secret string) []string {
-	l := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		// Within a longer text the secret begins at one of three places of
-		// a group; only the characters that are wholly its own are sure.
-		for offset := range 3 {
-			s := enc.EncodeToString([]byte(strings.Repeat("\x00", offset) + secret))
-			from := []int{0, 2, 3}[offset]
-			to := (offset + len(secret)) * 8 / 6
-			l = append(l, s[from:to])
+// firstOf returns the first position from on at which something may begin, of those that the
+// four pairs from i on belong to; -1 if there is none.
+func (f *ruleset) firstOf(b []byte, i, from int) int {
+	for pair := i; pair < i+8; pair += 2 {
+		begins := f.pairs[pairOf(b[pair], b[pair+1])]
+		switch {
+		case begins&beginsBefore != 0 && pair > from && f.beginsAt(b, pair-1):
+			return pair - 1
+		case begins&beginsHere != 0 && f.beginsAt(b, pair):
+			return pair
+		case begins&beginsAfter != 0 && f.pairs[pairOf(b[pair+1], b[pair+2])]&beginsHere != 0:
+			return pair + 1
 		}
 	}
-	return l
+	return -1
+}
+
+// beginsAt reports whether something may begin at position i.
+func (f *ruleset) beginsAt(b []byte, i int) bool {
+	if f.sign[b[i]] && f.pairs[pairOf(b[i], b[i+1])]&beginsHere != 0 && (i == 0 || f.pairs[pairOf(b[i-1], b[i])]&beginsAfter != 0) {
+		return true
+	}
+	return f.admits(b[i], b[i+1], b[i+2])
 }
 
 // at compares the literal with the bytes at position i.
-func (l literal) at(rest []byte, i int, final, flush bool) (match, matchState) {
+func (l literal) at(rest []byte, i int, final, flush bool) (match.Match, match.State) {
 	n := min(len(rest), len(l.spelt))
 	if string(rest[:n]) != l.spelt[:n] {
-		return match{}, nothing
+		return match.Match{}, match.Nothing
 	}
 	switch {
 	case n == len(l.spelt):
-		return match{start: i, end: i + n, secret: l.secret, rule: ruleSeen}, found
+		return match.Match{Start: i, End: i + n, Secret: l.secret, Rule: match.Seen}, match.Found
 	case flush && n >= 8:
-		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: ruleSeen}, found
+		return match.Match{Start: i, End: i + n, Secret: l.secret, Mask: &match.Mask{Literal: l.spelt[n:]}, Rule: match.Seen}, match.Found
 	case final:
-		return match{}, nothing
+		return match.Match{}, match.Nothing
 	}
-	return match{}, undecided
-}
-
-// at looks for a key of shape s at position i.
-func (s *shape) at(b []byte, i int, final, flush bool) (match, matchState) {
-	rest := b[i:]
-	n := min(len(rest), len(s.prefix))
-	if string(rest[:n]) != s.prefix[:n] {
-		return match{}, nothing
-	}
-	if n < len(s.prefix) {
-		return pending(final)
-	}
-
-	run, full := s.run(rest[n:])
-	cut := n+run == len(rest) && !full // what follows may belong to it
-	if cut && !final {
-		return match{}, undecided
-	}
-	end, whole := n+run, true
-	if s.max == 0 {
-		end, whole = s.keyEnd(b, i, end)
-	}
-	open := flush && cut
-	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= 8) {
-		return match{}, nothing
-	}
-
-	m := match{start: i, end: i + end, secret: string(rest[:end]), rule: ruleShape, name: strings.TrimSpace(s.prefix)}
-	if s.keep {
-		m.start += n
-		m.secret = m.secret[n:]
-	}
-	if open || s.max == 0 && full {
-		m.mask = &mask{chars: s.chars}
-	}
-	return m, found
-}
-
-// run returns how many bytes of p, from its beginning, a key may have after its
-// prefix; full reports that these are as many as are searched.
-func (s *shape) run(p []byte) (n int, full bool) {
-	limit := maxSecret
-	if s.max > 0 {
-		limit = s.max
-	}
-	for n < limit && n < len(p) && s.chars.has(p[n]) {
-		n++
-	}
-	return n, n == limit
-}
-
-// keyEnd returns where a key that begins at position i ends, relative to it, if its
-// run of characters ends at end. ok is false in the middle of a word.
-func (s *shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
-	n := len(s.prefix)
-	for end > n && (b[i+end-1] == '.' || b[i+end-1] == ':') {
-		end-- // the end of a sentence
-	}
-	if short := cutByLength(b, i, end, n+s.min); short < end {
-		return short, true
-	}
-	return end, i == 0 || s.dots || !alnumChars.has(b[i-1]) || hasLength(b, i, end)
-}
-
-// cutByLength shortens a run that has run into what follows it. In protobuf a
-// string has its length in front and the next field's tag, which may be a
-// letter, behind it; a length that is a few bytes shorter than the run is
-// taken for true, if what it leaves is at least as long as a key.
-func cutByLength(b []byte, i, run, least int) int {
-	for n := run; n >= least && n > run-12; n-- {
-		if hasLength(b, i, n) {
-			return n
-		}
-	}
-	return run
-}
-
-// hasLength reports whether n stands in front of i as a protobuf length, with
-// something in front of it that can be the tag of a length-delimited field.
-func hasLength(b []byte, i, n int) bool {
-	switch {
-	case n < 0x80 && i >= 2:
-		return int(b[i-1]) == n && b[i-2]&7 == 2
-	case n >= 0x80 && n < 1<<14 && i >= 3:
-		return int(b[i-2]&0x7f)|int(b[i-1])<<7 == n && b[i-2] >= 0x80 && b[i-3]&7 == 2
-	}
-	return false
-}
-
-// privateKey finds the body of a PEM private key, whose line breaks may be
-// escaped.
-func privateKey(b []byte, i int, final, flush bool) (match, matchState) {
-	const begin, kind, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END"
-	rest := b[i:]
-	if n := min(len(rest), len(begin)); string(rest[:n]) != begin[:n] {
-		return match{}, nothing
-	}
-	// The kind's name has one or two words: RSA, EC, OPENSSH, ENCRYPTED.
-	header := bytes.Index(rest[:min(len(rest), 48)], []byte(kind))
-	if header < 0 {
-		if final || len(rest) >= 48 {
-			return match{}, nothing
-		}
-		return match{}, undecided
-	}
-	from := header + len(kind)
-	body := rest[from:min(len(rest), from+maxSecret)]
-	stop := bytes.Index(body, []byte(end))
-	if stop < 0 {
-		if !final && len(body) < maxSecret {
-			return match{}, undecided
-		}
-		stop = len(body)
-	}
-	if stop == 0 {
-		return match{}, nothing
-	}
-	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: rulePrivateKey}
-	if flush && stop == len(body) {
-		m.mask = &mask{chars: base64Chars}
-	}
-	return m, found
-}
-
-// userinfoAt finds the password in scheme://user:password@host; i is at the colon.
-func userinfoAt(b []byte, i int, final bool) (match, matchState) {
-	rest := b[i:]
-	if n := min(len(rest), 3); string(rest[:n]) != "://"[:n] {
-		return match{}, nothing
-	} else if n < 3 {
-		return pending(final)
-	}
-	n := 3
-	for n < len(rest) && n < 256 && userChars.has(rest[n]) {
-		n++
-	}
-	if n == len(rest) && n < 256 {
-		return pending(final)
-	}
-	if n == 256 || rest[n] != ':' {
-		return match{}, nothing
-	}
-	n++
-	from := n
-	for n < len(rest) && n < 512 && (userChars.has(rest[n]) || rest[n] == ':') {
-		n++
-	}
-	if n == len(rest) && n < 512 {
-		return pending(final)
-	}
-	if n == 512 || rest[n] != '@' || n == from {
-		return match{}, nothing
-	}
-	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: ruleURLPassword}, found
-}
-
-func pending(final bool) (match, matchState) {
-	if final {
-		return match{}, nothing
-	}
-	return match{}, undecided
+	return match.Match{}, match.Undecided
 }

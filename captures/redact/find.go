@@ -1,6 +1,10 @@
 package redact
 
-import "unwire/captures"
+import (
+	"unwire/captures"
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/names"
+)
 
 // Find returns the secrets that Bytes replaces, in order, and learns them.
 // Form says that p is a form, in which a parameter may begin at the first byte.
@@ -56,10 +60,10 @@ func IsPlaceholder(s string) bool { return isPlaceholder(s) }
 // IsSecretName reports whether a name, in any spelling, is that of a secret;
 // perhaps, that it is if its value looks like one (see LooksRandom).
 func (r *Redactor) IsSecretName(name string) (surely, perhaps bool) {
-	switch r.nameKind(normalName(name)) {
-	case secretName:
+	switch r.names.Kind([]byte(name)) {
+	case names.Secret:
 		return true, false
-	case perhapsName:
+	case names.Perhaps:
 		return false, true
 	}
 	return false, false
@@ -67,4 +71,4 @@ func (r *Redactor) IsSecretName(name string) (surely, perhaps bool) {
 
 // LooksRandom reports whether a value is a token rather than words: one word of
 // 16 bytes or more, with a digit.
-func LooksRandom(v []byte) bool { return looksRandom(v) }
+func LooksRandom(v []byte) bool { return charset.LooksRandom(v) }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/redact/internal/match"
 )
 
 func TestFind(t *testing.T) {
@@ -17,11 +18,11 @@ func TestFind(t *testing.T) {
 		in   string
 		want []Hit
 	}{
-		{`{"accessToken":"short","n":1}`, []Hit{{Rule: ruleMember, Name: "accessToken", Off: 16, Len: 5}}},
-		{"see " + jwt + ".", []Hit{{Rule: ruleShape, Name: "eyJ", Off: 4, Len: len(jwt)}}},
-		{"x https://u:pass@h/ y", []Hit{{Rule: ruleURLPassword, Name: "", Off: 12, Len: 4}}},
-		{"x https://h/?a=1&api_key=zz y", []Hit{{Rule: ruleParameter, Name: "api_key", Off: 25, Len: 2}}},
-		{"Authorization: Bearer abcdefgh12345678", []Hit{{Rule: ruleShape, Name: "Bearer", Off: 22, Len: 16}}},
+		{`{"accessToken":"short","n":1}`, []Hit{{Rule: match.Member, Name: "accessToken", Off: 16, Len: 5}}},
+		{"see " + jwt + ".", []Hit{{Rule: match.Shape, Name: "eyJ", Off: 4, Len: len(jwt)}}},
+		{"x https://u:pass@h/ y", []Hit{{Rule: match.URLPassword, Name: "", Off: 12, Len: 4}}},
+		{"x https://h/?a=1&api_key=zz y", []Hit{{Rule: match.Parameter, Name: "api_key", Off: 25, Len: 2}}},
+		{"Authorization: Bearer abcdefgh12345678", []Hit{{Rule: match.Shape, Name: "Bearer", Off: 22, Len: 16}}},
 		{`{"password":"[redacted:0a1b2c3d]","apiKey":"redacted-0a1b2c3d....","secret":"redacted-0a"}`, nil},
 		{"nothing", nil},
 	} {

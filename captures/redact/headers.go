@@ -1,30 +1,15 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
 )
-
-// secretHeader reports whether the field's whole value is a secret. Name is
-// in lower case.
-func (r *Redactor) secretHeader(name string) bool {
-	switch name {
-	case "token", "api-key", "apikey", "x-auth", "x-goog-api-key",
-		"x-amz-security-token", "x-amz-credential", "x-amz-signature", "authentication", "x-authentication", "x-authorization":
-		return true
-	}
-	for _, suffix := range []string{
-		"-token", "-secret", "-password", "-api-key", "-apikey", "-access-key", "-secret-key", "-encryption-key", "-private-key", "-auth-key",
-		"-credential", "-credentials", "-jwt", "-authorization",
-	} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return r.headers[name]
-}
 
 // Headers returns h with the secrets in it replaced, and learns them. The
 // scheme of an authorization and the names and attributes of cookies stay.
@@ -55,16 +40,6 @@ func (r *Redactor) section(h captures.Headers, report func(field int, hit Hit)) 
 	return out
 }
 
-// carriesSecret reports whether what a field has is a secret, whatever it looks like. Name
-// is in lower case.
-func (r *Redactor) carriesSecret(name string) bool {
-	switch name {
-	case "authorization", "proxy-authorization", "cookie", "set-cookie":
-		return true
-	}
-	return r.secretHeader(name)
-}
-
 // field returns a field's value with the secrets in it replaced. Name is in lower case.
 func (r *Redactor) field(name, value string, report reporter) string {
 	if report == nil {
@@ -86,11 +61,16 @@ func (r *Redactor) searchField(name, value string, report reporter) string {
 			pair += ";" + attributes
 		}
 		return pair
-	case "location", "content-location", "referer", "origin", ":path":
+	case "location", "content-location", "referer", "origin", ":path", "x-original-url", "x-original-uri", "x-forwarded-uri", "x-rewrite-url", "refresh":
 		return r.url(value, report)
+	case "sec-websocket-protocol":
+		return r.protocols(value, report)
 	}
-	if r.secretHeader(name) {
+	if r.names.Header(name) {
 		return r.secret(value, 0, report)
+	}
+	if strings.HasSuffix(name, "-bin") {
+		return r.binary(value, report)
 	}
 	return r.prose(value, bracketed, report)
 }
@@ -101,7 +81,7 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 	if v == "" {
 		return v
 	}
-	report.value(Hit{Rule: ruleHeader, Off: at}, v)
+	report.value(Hit{Rule: match.Header, Off: at}, v)
 	r.Learn(v)
 	return r.placeholder(v, bracketed)
 }
@@ -120,6 +100,69 @@ func (r *Redactor) authorization(v string, report reporter) string {
 		}
 	}
 	return scheme + " " + r.secret(credentials, len(scheme)+1, report)
+}
+
+// binary replaces the secrets in a value of binary metadata of gRPC, which is base64.
+func (r *Redactor) binary(v string, report reporter) string {
+	data, alphabet := decodeBase64(v, packing{base64: true})
+	if alphabet == nil {
+		return r.prose(v, bracketed, report)
+	}
+	clean := r.nested(data, 0, report.mapped(func(from, to int) (int, int) { return from * 8 / 6, min((to*8+5)/6, len(v)) }))
+	if bytes.Equal(clean, data) {
+		return r.prose(v, bracketed, report)
+	}
+	return alphabet.EncodeToString(clean)
+}
+
+// protocols replaces the tokens that clients hand over as names of protocols of a WebSocket:
+// browsers let them set no other field.
+func (r *Redactor) protocols(v string, report reporter) string {
+	items := strings.Split(v, ",")
+	at, named := 0, false
+	for i, item := range items {
+		trimmed := strings.TrimSpace(item)
+		from := strings.Index(item, trimmed)
+		token := protocolToken(trimmed, named)
+		named = isTokenMarker(trimmed)
+		if token == "" {
+			items[i] = r.text(item, at, bracketed, report)
+		} else {
+			from += len(trimmed) - len(token)
+			report.value(Hit{Rule: match.Header, Off: at + from}, token)
+			r.Learn(token)
+			items[i] = item[:from] + r.placeholder(token, plain) + item[from+len(token):]
+		}
+		at += len(item) + 1
+	}
+	return strings.Join(items, ",")
+}
+
+// isTokenMarker reports whether the next protocol, or what follows in this one, is a token.
+func isTokenMarker(s string) bool {
+	s = strings.ToLower(s)
+	return slices.ContainsFunc([]string{"bearer", "auth", "token", "api-key", "apikey", "jwt", "session"}, func(w string) bool { return strings.Contains(s, w) })
+}
+
+// protocolToken returns the end of the name of a protocol that is a token, or "".
+func protocolToken(s string, named bool) string {
+	if isPlaceholder(s) {
+		return ""
+	}
+	if named {
+		return s
+	}
+	if isTokenMarker(s) {
+		for i := range len(s) {
+			if (s[i] == '.' || s[i] == '-') && charset.LooksRandom([]byte(s[i+1:])) && !strings.ContainsAny(s[i+1:], ".") && !isPlaceholder(s[i+1:]) {
+				return s[i+1:]
+			}
+		}
+	}
+	if len(s) >= 20 && charset.LooksRandom([]byte(s)) && strings.ToLower(s) != s && !strings.Contains(s, "redacted-") {
+		return s
+	}
+	return ""
 }
 
 // cookies keeps the names.

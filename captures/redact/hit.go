@@ -1,5 +1,7 @@
 package redact
 
+import "unwire/captures/redact/internal/match"
+
 // A Hit is a secret that the rules find, without its value.
 type Hit struct {
 	Rule Rule
@@ -26,13 +28,13 @@ func (r reporter) value(h Hit, v string) {
 }
 
 // match returns what a scanner is to tell r of matches in a text at offset at.
-func (r reporter) match(at int) func(m match, base int64) {
+func (r reporter) match(at int) func(m match.Match, base int64) {
 	if r == nil {
 		return nil
 	}
-	return func(m match, base int64) {
-		if m.end > m.start && !isPlaceholder(m.secret) {
-			r(Hit{Rule: m.rule, Name: m.name, Off: at + int(base) + m.start, Len: m.end - m.start})
+	return func(m match.Match, base int64) {
+		if m.End > m.Start && !isPlaceholder(m.Secret) {
+			r(Hit{Rule: m.Rule, Name: m.Name, Off: at + int(base) + m.Start, Len: m.End - m.Start})
 		}
 	}
 }

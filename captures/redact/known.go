@@ -42,7 +42,7 @@ func (r *Redactor) appendNames(names []fieldName, h captures.Headers) []fieldNam
 		n, ok := k.names[h[i].Name]
 		if !ok {
 			n.lower = strings.ToLower(h[i].Name)
-			n.secret = r.carriesSecret(n.lower)
+			n.secret = r.names.CarriesSecret(n.lower)
 			if len(n.lower) <= maxKnownValue {
 				if len(k.names) >= maxKnown || k.names == nil {
 					k.names = make(map[string]fieldName)

@@ -8,13 +8,13 @@ import (
 )
 
 // The names of a body's members are judged alike however often they come and whatever
-// others were seen before: those that tell nothing are remembered.
-func TestRememberedNames(t *testing.T) {
+// others were seen before.
+func TestRepeatedNames(t *testing.T) {
 	names := []string{
-		"text", "id", "tokens", "note", "a-name-of-more-bytes-than-are-remembered", "count",
+		"text", "id", "tokens", "note", "a-name-of-many-bytes", "count",
 		"apiKey", "api_key", "accessToken", "secret", "password", "aaKey", "xxpasswore",
 	}
-	r := New(Options{Names: []string{"tixt"}}) // it differs from text in none of what the place depends on
+	r := New(Options{Names: []string{"tixt"}})
 	rapid.Check(t, func(t *rapid.T) {
 		var body strings.Builder
 		want := 0

@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"strings"
 
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
 	"unwire/decode/envelope"
 )
 
@@ -98,8 +101,8 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		// The search of the text around it sees a parameter with these separators.
 		seen := inText && (separator == '?' || separator == '&')
 
-		if n, ok := r.isSecretParameter(name); ok && !seen && (!inText || looksRandom([]byte(value))) {
-			report.value(Hit{Rule: ruleParameter, Name: n, Off: from}, value)
+		if n, ok := r.isSecretParameter(name, value); ok && !seen && (!inText || charset.LooksRandom([]byte(value))) {
+			report.value(Hit{Rule: match.Parameter, Name: n, Off: from}, value)
 			out.WriteString(r.value(value))
 			continue
 		}
@@ -118,12 +121,19 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 
 // isSecretParameter reports whether the name of a parameter says that its value is
 // a secret, and returns the name without percent-encoding.
-func (r *Redactor) isSecretParameter(name string) (string, bool) {
+func (r *Redactor) isSecretParameter(name, value string) (string, bool) {
 	n, err := url.QueryUnescape(name)
 	if err != nil || n == "" {
 		return name, false
 	}
-	return n, r.kindOf([]byte(n)) != otherName
+	kind := r.names.Kind([]byte(n))
+	switch kind {
+	case names.Other:
+		return n, false
+	case names.PerhapsParameter, names.PerhapsKey:
+		return n, kind.FitsParameter([]byte(value))
+	}
+	return n, true
 }
 
 // parameterValue replaces the secrets in v, the value of a parameter at offset
@@ -157,6 +167,10 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 	}
 	if clean == meant && meant != v {
 		clean = string(r.nested([]byte(meant), depth, in))
+	}
+	if clean == meant && meant != v && depth < maxNested && strings.Contains(meant, "%") {
+		// It was encoded twice.
+		clean, _ = r.parameterValue(meant, 0, depth+1, packing{}, in)
 	}
 
 	if err != nil && p.message {
@@ -282,24 +296,14 @@ func unescape(v string) (meant string, offsets []int) {
 		switch {
 		case v[i] == '+':
 			b = append(b, ' ')
-		case v[i] == '%' && i+2 < len(v) && isHexDigits(strings.ToLower(v[i+1:i+3])):
-			b = append(b, unhex(v[i+1])<<4|unhex(v[i+2]))
+		case v[i] == '%' && i+2 < len(v) && charset.IsHex(strings.ToLower(v[i+1:i+3])):
+			b = append(b, charset.Unhex(v[i+1])<<4|charset.Unhex(v[i+2]))
 			i += 2
 		default:
 			b = append(b, v[i])
 		}
 	}
 	return string(b), append(offsets, len(v))
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c >= 'a':
-		return c - 'a' + 10
-	case c >= 'A':
-		return c - 'A' + 10
-	}
-	return c - '0'
 }
 
 // decodeBase64 decodes s in the alphabet and with the padding that it has. The

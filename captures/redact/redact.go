@@ -29,6 +29,10 @@ import (
 	"sync/atomic"
 
 	"unwire/captures/profile"
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+	"unwire/captures/redact/internal/syntax"
 )
 
 // KeySize is the size of the key of placeholders, in bytes.
@@ -36,10 +40,11 @@ const KeySize = 32
 
 // Bounds of what is learned.
 const (
-	minLearned  = 12      // bytes: shorter values occur by chance
-	maxLearned  = 8 << 10 // bytes
-	maxSecrets  = 256     // the ones not met for longest are forgotten
-	shortSecret = 16      // bytes below which a placeholder's key is not stored
+	minLearned = 12       // bytes: shorter values occur by chance
+	maxLearned = 64 << 10 // bytes
+	maxPiece   = 4 << 10  // bytes of a secret that are looked for at once
+	maxSecrets = 512      // the ones not met for longest are forgotten
+	forgotten  = 64       // secrets at once
 )
 
 // Options adds to the default rules. The zero value adds nothing.
@@ -72,17 +77,18 @@ type Options struct {
 // secrets shorter than 16 bytes, which could be guessed, the key is random per
 // session and stored nowhere.
 //
-// Limits: 256 learned secrets; a secret of up to 16 KiB. Not found: secrets in
-// UTF-16, unknown ones within base64 or hex, values that only a protobuf field
-// number tells, and what is compressed twice. Secrets that a stream drips out
-// with pauses of a quarter of a second within them are covered from their
-// eighth byte on. See BodyFilter for compressed content.
+// Limits: 512 learned secrets, or pieces of 4 KiB of them; a secret of up to 64 KiB. A learned
+// secret is found in two places, such as two messages of a stream, if seven bytes of it are in
+// the first, at most 1 KiB is between them, and no compression. Not found: unknown ones within
+// base64 or hex, those that stand in more than two places, and values that only a protobuf
+// field number tells. Secrets that a stream drips out with pauses of a quarter of a second
+// within them are covered from their eighth byte on. See BodyFilter for compressed content.
 //
 // Source: captures/README.md#redaction
 type Redactor struct {
-	headers, names map[string]bool // normalised
-	keys           []profile.Key   // of the profile
-	key, shortKey  []byte
+	names         *names.Names
+	syntax        *syntax.Finder
+	key, shortKey []byte
 
 	// OmitUnsearched leaves out what the search for secrets cannot look into, for
 	// what leaves the machine; a recorder keeps it.
@@ -92,25 +98,24 @@ type Redactor struct {
 
 	mu      sync.Mutex
 	learned []string
+	base    *ruleset
 	rules   atomic.Pointer[ruleset]
 	known   known
 }
 
 // New returns a Redactor with the default rules and those of o.
 func New(o Options) *Redactor {
-	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
+	r := &Redactor{key: newKey(), shortKey: newKey()}
+	var keys []profile.Key
 	if o.Profile != nil {
 		o.Headers = slices.Concat(o.Profile.Secrets.Headers, o.Headers)
 		o.Names = slices.Concat(o.Profile.Secrets.Names, o.Names)
-		r.keys = o.Profile.Secrets.Keys
+		keys = o.Profile.Secrets.Keys
 	}
-	for _, h := range o.Headers {
-		r.headers[strings.ToLower(h)] = true
-	}
-	for _, n := range o.Names {
-		r.names[normalName(n)] = true
-	}
-	r.rules.Store(newRuleset(r.keys, nil))
+	r.names = names.New(o.Headers, o.Names)
+	r.syntax = syntax.New(r.names)
+	r.base = newRuleset(keys)
+	r.rules.Store(r.base)
 	for _, s := range o.Secrets {
 		r.Learn(s)
 	}
@@ -127,7 +132,7 @@ func newKey() []byte {
 func (r *Redactor) WithKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, keys: r.keys, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
+	c := &Redactor{names: r.names, syntax: r.syntax, base: r.base, key: key, shortKey: newKey(), OmitUnsearched: r.OmitUnsearched}
 	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
@@ -143,13 +148,13 @@ func (r *Redactor) Omitting() *Redactor {
 }
 
 // LearnFound has each secret that is found anywhere looked for everywhere, not
-// only those that a name gave away, as long as fewer than 256 are known.
+// only those that a name gave away, as long as fewer than 512 are known.
 func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 
 // learnMatch remembers the secret of a match.
-func (r *Redactor) learnMatch(m match) {
-	if !m.learn {
-		if !r.learnFound.Load() || m.rule == ruleSeen || m.mask != nil {
+func (r *Redactor) learnMatch(m match.Match) {
+	if !m.Learn {
+		if !r.learnFound.Load() || m.Rule == match.Seen || m.Mask != nil {
 			return
 		}
 		r.mu.Lock()
@@ -159,26 +164,38 @@ func (r *Redactor) learnMatch(m match) {
 			return
 		}
 	}
-	r.Learn(m.secret)
+	r.Learn(m.Secret)
 }
 
 // Learn has secret looked for everywhere from now on, also in base64, hex and
-// percent-encoding, if it has 12 bytes to 8 KiB and is no placeholder.
+// percent-encoding, if it has 12 bytes to 64 KiB and is no placeholder. Of a long one, each
+// piece is.
 func (r *Redactor) Learn(secret string) {
 	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for len(secret) > maxPiece+maxPiece/4 {
+		r.learnPiece(secret[:maxPiece])
+		secret = secret[maxPiece:]
+	}
+	r.learnPiece(secret)
+}
+
+// learnPiece is Learn for what is short enough to be spelt in all ways.
+func (r *Redactor) learnPiece(secret string) {
 	if i := slices.Index(r.learned, secret); i >= 0 {
 		r.learned = append(slices.Delete(r.learned, i, i+1), secret)
 		return
 	}
-	if len(r.learned) == maxSecrets {
-		r.learned = slices.Delete(r.learned, 0, 1)
-	}
+	rules, more := r.rules.Load(), []string{secret}
 	r.learned = append(r.learned, secret)
-	r.rules.Store(newRuleset(r.keys, r.learned))
+	if len(r.learned) > maxSecrets {
+		r.learned = slices.Delete(r.learned, 0, forgotten)
+		rules, more = r.base, r.learned
+	}
+	r.rules.Store(rules.with(more...))
 }
 
 // A placeholder form is how a placeholder is spelt.
@@ -199,7 +216,7 @@ func sameLength(tag string, n int) string {
 // tag returns the eight digits of a secret's placeholder.
 func (r *Redactor) tag(secret string) string {
 	key := r.key
-	if len(secret) < shortSecret {
+	if len(secret) < match.ShortSecret {
 		key = r.shortKey
 	}
 	mac := hmac.New(sha256.New, key)
@@ -219,14 +236,12 @@ func isPlaceholder(s string) bool {
 		// Cut to the length of a short secret.
 		return s != "" && strings.HasPrefix("redacted-", s)
 	}
-	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && isHexDigits(tag)
+	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && charset.IsHex(tag)
 }
 
 func isTag(s string) bool {
-	return len(s) == 8 && isHexDigits(s)
+	return len(s) == 8 && charset.IsHex(s)
 }
-
-func isHexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // placeholder returns what stands for secret.
 func (r *Redactor) placeholder(secret string, f form) string {
@@ -234,23 +249,6 @@ func (r *Redactor) placeholder(secret string, f form) string {
 		return secret
 	}
 	return f(r.tag(secret), len(secret))
-}
-
-// normalName folds the ways a name is spelt: accessToken, access_token,
-// Access-Token.
-func normalName(s string) string { return string(appendNormal(nil, s)) }
-
-func appendNormal[T string | []byte](dst []byte, s T) []byte {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '_' || c == '-' || c == '.':
-		case c >= 'A' && c <= 'Z':
-			dst = append(dst, c+'a'-'A')
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
 }
 
 // fill returns n bytes in place of a secret, or of the rest of one.

@@ -53,3 +53,32 @@ func BenchmarkRedactCompressed(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLearn meets secrets that are new, as in traffic in which each call has another token.
+func BenchmarkLearn(b *testing.B) {
+	noise := rand.NewChaCha8([32]byte{})
+	secret := make([]byte, 24)
+	r := New(Options{})
+	b.ReportAllocs()
+	for range b.N {
+		_, _ = noise.Read(secret)
+		r.Learn(fmt.Sprintf("%x", secret))
+	}
+}
+
+// BenchmarkHeaders redacts the header section of a call whose values were seen before.
+func BenchmarkHeaders(b *testing.B) {
+	r := New(Options{})
+	h := captures.Headers{
+		{Name: "content-type", Value: "application/connect+proto"},
+		{Name: "authorization", Value: "Bearer " + madeUpJWT},
+		{Name: "user-agent", Value: "connect-es/1.6.1"},
+		{Name: "x-request-id", Value: "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"},
+		{Name: "cookie", Value: "a=1; session=abcdefghijklmnop"},
+		{Name: "accept-encoding", Value: "gzip,br"},
+	}
+	b.ReportAllocs()
+	for range b.N {
+		r.Headers(h)
+	}
+}

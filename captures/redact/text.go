@@ -53,7 +53,9 @@ func (r *Redactor) mask(p []byte, report reporter) []byte {
 	sc := newScanner(r, false)
 	sc.see = report.match(0)
 	sc.hit = func(start, end int64, secret string) { copy(out[start:end], fill(r, secret, int(end-start))) }
+	sc.split = sc.hit
 	sc.feed(p)
 	sc.finish()
+	sc.endSplits()
 	return out
 }

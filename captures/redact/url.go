@@ -3,6 +3,8 @@ package redact
 import (
 	"net/url"
 	"strings"
+
+	"unwire/captures/redact/internal/match"
 )
 
 // redactURL returns u with the secrets in it replaced, and learns them: the password
@@ -43,10 +45,10 @@ func (r *Redactor) userinfo(u string, report reporter) (replaced, rest string) {
 	from := len(scheme) + len("://")
 	user, password, both := strings.Cut(authority[:at], ":")
 	if both {
-		report.value(Hit{Rule: ruleURLPassword, Off: from + len(user) + 1}, password)
+		report.value(Hit{Rule: match.URLPassword, Off: from + len(user) + 1}, password)
 		user = r.text(user, from, plain, report) + ":" + r.value(password)
 	} else {
-		report.value(Hit{Rule: ruleURLPassword, Off: from}, user)
+		report.value(Hit{Rule: match.URLPassword, Off: from}, user)
 		user = r.value(user) // a token alone
 	}
 	return scheme + "://" + user, rest[at:]

@@ -443,7 +443,11 @@ func (s *secretRun) start(args ...string) (event struct{ URL, CA string }) {
 }
 
 func (s *secretRun) write(name string, data []byte) {
-	if err := os.WriteFile(filepath.Join(s.work, name), data, 0o600); err != nil {
+	path := filepath.Join(s.work, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }

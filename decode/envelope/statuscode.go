@@ -1,5 +1,7 @@
 package envelope
 
+import "slices"
+
 // codes are the names of the codes of Connect and gRPC, by gRPC's number.
 //
 // Source: https://connectrpc.com/docs/protocol#error-codes
@@ -31,6 +33,9 @@ func codeName(number int) string {
 	}
 	return codes[number]
 }
+
+// Codes returns the names of all codes, by gRPC's number.
+func Codes() []string { return slices.Clone(codes[:]) }
 
 // CodeNumber returns the number of a code's name, and whether there is such a code.
 func CodeNumber(name string) (number int, ok bool) {

@@ -2,7 +2,10 @@
 // goes in, and a condition on exchanges and frames comes out. The list of exchanges,
 // the search, the rules of the proxy and the query interfaces share it.
 //
-// The parser is not here yet: this comment is the specification of the language.
+// Parse makes a Filter of a text. Filter.Frame evaluates it for a frame, Filter.Exchange
+// for an exchange whose frames are not read, and a Scan for an exchange while its frames
+// are read; Filter.Needs says what it depends on. Complete returns what can stand at a
+// position of a text. This comment is the specification of the language.
 //
 //	host:api.* method:Run            both terms must match
 //	dir:down text:"rate limit"       a frame from the server with this text
@@ -47,8 +50,9 @@
 // stand for the characters themselves.
 //
 // Path is a pattern of package fieldpath, in which * is any one step and ** any
-// number of steps. It ends before the first : = ! < > or white space outside quotes
-// that is not part of a layer (3!gzip.1).
+// number of steps. It ends before the first : = != < > parenthesis or white space outside
+// quotes. It has no layers: what a field holds in another form, such as gzip, is looked
+// into anyway. Its steps may be names of fields where there are definitions.
 //
 // The words and, or and not are operators where an operand could begin or end. To
 // search for them as text, quote them.
@@ -65,7 +69,8 @@
 //	url       words     the whole URL
 //	verb      words     the method of HTTP: GET, POST
 //	method    words     the remote procedure: Run, Service/Run or package.Service/Run
-//	protocol  words     connect, grpc, grpc-web, sse, http, websocket, tcp, tls, …
+//	protocol  words     connect, grpc, grpc-web, sse, http, websocket, tcp, tls, …;
+//	                    connect is each of connect-unary, connect-get, connect-stream
 //	codec     words     proto, json, …
 //	http      words     the version of HTTP: 1.1, 2
 //	status    number    the HTTP status
@@ -105,9 +110,10 @@
 // text, note and of a bare Text needs to match a part only.
 //
 // The value of a field at a path is compared as text: a number in decimal, a bool as
-// true or false, an enum by name or number, bytes in lower-case hex. The operators
-// < <= > >= compare it as a number, and do not match what is none. A path without a
-// value matches if the field is there.
+// true or false, an enum by name or number, bytes in lower-case hex. Without a definition,
+// it matches if one of the types that its bytes allow does: a varint of 1 is 1 and true,
+// bytes that are UTF-8 are a text, too. The operators < <= > >= compare it as a number,
+// and do not match what is none. A path without a value matches if the field is there.
 //
 // number is an integer or a decimal fraction without a unit, size one with the unit
 // B (the default), K, KB, M, MB, G, GB, T, TB (powers of 1,000), KiB, MiB, GiB, TiB
@@ -136,7 +142,7 @@
 // from the server of which no frame contains x, and "not (dir:down text:x)" those
 // of which no frame from the server contains x.
 //
-// A term can be unknown: a rule sees a frame before the code and the duration of its
+// A term can be unknown: a rule sees a frame before the code and the size of its
 // exchange are known. "not" of unknown is unknown, "and" is false if one side is false,
 // "or" is true if one side is true; otherwise they are unknown. A filter selects what
 // it is true for. The empty filter is true.
@@ -149,6 +155,7 @@
 // An error names the column, counted in characters from 1, and what is expected there:
 //
 //	column 1: no term is called "hots"; did you mean "host"?
+//	column 6: code is one of ok, canceled, …, not "bad"
 //	column 6: size wants a number of bytes, such as 4096, 64KB or 64KiB, not "big"
 //	column 10: duration wants a unit: 2s, 150ms
 //	column 14: the quote is not closed

@@ -11,6 +11,9 @@ func (s *searcher) json(v jsontree.Value, enc string) {
 	if s.over {
 		return
 	}
+	if s.onValue != nil {
+		s.onValue(Value{JSON: v})
+	}
 	switch v.Kind() {
 	case jsontree.Object, jsontree.Array:
 		s.jsonItems(v, enc)

@@ -30,7 +30,7 @@ func matchStep(pattern *fieldpath.Step, s *step) bool {
 		if s.tree != nil {
 			name = strconv.FormatUint(s.number, 10)
 		}
-		if pattern.Name != name {
+		if pattern.Name != name && !s.isNamed(pattern.Name) {
 			return false
 		}
 	}

@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
@@ -87,6 +89,11 @@ type searcher struct {
 	frame *decode.Frame
 	steps []step
 
+	// onValue, if set, is called with each value instead of emit, and declared is the
+	// definition of the frame's message, if there is one.
+	onValue  func(Value)
+	declared protoreflect.MessageDescriptor
+
 	reader *kind.Reader // of the tree that was asked about last
 	readOf *wire.Tree
 }
@@ -98,6 +105,8 @@ type step struct {
 	enc    string // the value above was this inside
 	tree   *wire.Tree
 	node   int32
+
+	declared protoreflect.FieldDescriptor // nil if that is not known
 }
 
 // newSearcher returns a Searcher that hands what it finds to emit.
@@ -159,14 +168,17 @@ func (s *searcher) children(t *wire.Tree, i int32, enc string) {
 			}
 			continue
 		}
-		s.steps = append(s.steps, step{number: n.Number, enc: enc, tree: t, node: c})
+		s.steps = append(s.steps, step{number: n.Number, enc: enc, tree: t, node: c, declared: s.declarationOf(n, enc)})
 		s.node(t, c, n)
 		s.steps = s.steps[:len(s.steps)-1]
 	}
 }
 
 func (s *searcher) node(t *wire.Tree, c int32, n *wire.Node) {
-	if s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0 {
+	switch {
+	case s.onValue != nil:
+		s.onValue(Value{Tree: t, Node: c, Declared: s.steps[len(s.steps)-1].declared})
+	case s.everything():
 		s.listed(t, c, n)
 	}
 	switch n.Type {
@@ -279,7 +291,7 @@ func (s *searcher) body(data []byte, enc string, depth int) {
 
 // everything reports that all values at the path are wanted.
 func (s *searcher) everything() bool {
-	return s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0
+	return s.onValue == nil && s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0
 }
 
 // bytes finds Bytes in a message's bytes: each once, at the innermost field.

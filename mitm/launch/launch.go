@@ -47,6 +47,10 @@ type Options struct {
 	// command gets it in its environment.
 	ControlToken string
 
+	// Begin, if set, is called when signals are caught for the command and before it is
+	// started, and end when it has ended. The command is not started if Begin fails.
+	Begin func() (end func(), err error)
+
 	// QUIC says what becomes of QUIC (HTTP/3) in a namespace.
 	QUIC QUIC
 
@@ -83,7 +87,10 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	if len(o.Argv) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
-	caught, stop := catchSignals()
+	caught, stop, err := catchSignals(o.Begin)
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
 	defer stop()
 	dir, err := os.MkdirTemp("", "unwire-") // mode 0700
 	if err != nil {
@@ -108,12 +115,19 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 }
 
 // catchSignals catches the signals that are passed on to a command, until stop is
-// called. It comes before all that prepares the command: whoever runs one leaves the
-// signals to it, and none may be lost in between.
-func catchSignals() (caught <-chan os.Signal, stop func()) {
+// called, and calls begin then. It comes before all that prepares the command: whoever
+// runs one leaves the signals to it, and none may be lost in between.
+func catchSignals(begin func() (end func(), err error)) (caught <-chan os.Signal, stop func(), err error) {
 	c := make(chan os.Signal, 16)
 	signal.Notify(c, forwardedSignals()...)
-	return c, func() { signal.Stop(c) }
+	end := func() {}
+	if begin != nil {
+		if end, err = begin(); err != nil {
+			signal.Stop(c)
+			return nil, nil, err
+		}
+	}
+	return c, func() { end(); signal.Stop(c) }, nil
 }
 
 // runCommand starts a command that was made with a context, passes on the signals that

@@ -34,7 +34,7 @@ import (
 // TestMain lets the test binary be the command that is launched.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "namespace-init" {
-		os.Exit(launch.NamespaceInit(os.Args[2:]))
+		os.Exit(launch.NamespaceInit(os.Args[2:], nil))
 	}
 	switch action, arg, _ := strings.Cut(os.Getenv("UNWIRE_TEST_CHILD"), " "); action {
 	case "":

@@ -34,9 +34,7 @@ const (
 
 // namespaceInit runs in the new namespace: it has all rights there, and the
 // command none that it would not have outside.
-func namespaceInit(args []string) int {
-	caught, stop := catchSignals()
-	defer stop()
+func namespaceInit(args []string, begin func() (end func(), err error)) int {
 	var st unix.Stat_t
 	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || len(args) < 2 {
 		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' and --passive only")
@@ -47,6 +45,11 @@ func namespaceInit(args []string) int {
 		fmt.Fprintln(os.Stderr, "unwire: error:", err)
 		return statusNotExecutable
 	}
+	caught, stop, err := catchSignals(begin)
+	if err != nil {
+		return c.sendFailure(statusNotExecutable, err, "")
+	}
+	defer stop()
 	route6 := os.Getenv(wantsRoute6) != ""
 	withPackets := os.Getenv(wantsPackets) != ""
 	if err := errors.Join(os.Unsetenv(wantsRoute6), os.Unsetenv(wantsPackets)); err != nil {

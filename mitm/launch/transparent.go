@@ -64,5 +64,8 @@ func RunTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 
 // NamespaceInit is what the process does that RunTransparent starts: it sets
 // the namespace up that it is in, and runs the command there. The arguments are
-// those behind Namespace.Init; the exit status is the command's.
-func NamespaceInit(args []string) int { return namespaceInit(args) }
+// those behind Namespace.Init, and begin is as Options.Begin; the exit status is the
+// command's.
+func NamespaceInit(args []string, begin func() (end func(), err error)) int {
+	return namespaceInit(args, begin)
+}

@@ -37,7 +37,10 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 	if len(o.Argv) == 0 || len(n.init) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
-	caught, stop := catchSignals()
+	caught, stop, err := catchSignals(o.Begin)
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
 	defer stop()
 	path, err := exec.LookPath(o.Argv[0])
 	if err != nil {
@@ -48,15 +51,9 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	env, err := n.environment(o, dir)
+	env, err := n.namespaceEnvironment(o, dir)
 	if err != nil {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
-	}
-	if hasRoute6() {
-		env = append(env, wantsRoute6+"=1")
-	}
-	if n.server.packets != nil {
-		env = append(env, wantsPackets+"=1")
 	}
 	c, theirs, err := controlPair()
 	if err != nil {
@@ -92,6 +89,22 @@ func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, e
 		return statusNotExecutable, fmt.Errorf("launch: %w", &UnsupportedError{Missing: missingNamespace(), Err: err})
 	}
 	return code, err
+}
+
+// namespaceEnvironment is the command's environment, and what the process reads from it
+// that sets the namespace up.
+func (n *namespaceRun) namespaceEnvironment(o Options, dir string) ([]string, error) {
+	env, err := n.environment(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	if hasRoute6() {
+		env = append(env, wantsRoute6+"=1")
+	}
+	if n.server.packets != nil {
+		env = append(env, wantsPackets+"=1")
+	}
+	return env, nil
 }
 
 // namespaceAttr asks for a network of its own. Whoever is not root needs a user

@@ -15,4 +15,4 @@ func runPassive(context.Context, Options, Passive) (int, Packets, error) {
 	return statusNotExecutable, Packets{}, &UnsupportedError{Missing: "needs Linux, and this is " + runtime.GOOS}
 }
 
-func namespaceInit([]string) int { return statusNotExecutable }
+func namespaceInit([]string, func() (func(), error)) int { return statusNotExecutable }

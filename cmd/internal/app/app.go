@@ -122,9 +122,9 @@ func (a *App) Report(ctx context.Context, err error) int {
 		f = &failure{ExitInterrupted, errors.New("interrupted"), ""}
 	}
 	if f.err != nil {
-		fmt.Fprintf(a.Err, "unwire: %s %s\n", a.Err.Red("error:"), term.CleanText(plainText(f.err)))
+		a.Err.Sayf("unwire: %s %s\n", a.Err.Red("error:"), term.CleanText(plainText(f.err)))
 		if f.hint != "" {
-			fmt.Fprintf(a.Err, "unwire: hint: %s\n", f.hint)
+			a.Err.Sayf("unwire: hint: %s\n", f.hint)
 		}
 	}
 	return f.code

@@ -17,7 +17,7 @@ func (a *App) Print(o contract.Object) error {
 	return contract.NewEncoder(a.Out).Encode(o)
 }
 
-// Say writes talk for people to stderr. Errors among the arguments are written as plainText has
+// Say writes talk for people to stderr, on a terminal within its width. Errors among the arguments are written as plainText has
 // them.
 func (a *App) Say(format string, args ...any) {
 	for i, arg := range args {
@@ -25,7 +25,7 @@ func (a *App) Say(format string, args ...any) {
 			args[i] = plainText(err)
 		}
 	}
-	fmt.Fprintf(a.Err, format+"\n", args...)
+	a.Err.Sayf(format+"\n", args...)
 }
 
 // Counted is a number with what it counts: "1 frame", "2 frames".

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -38,8 +38,10 @@ type SignalHandler struct {
 	// overdue starts the grace period of a signal that a child received.
 	overdue chan struct{}
 
-	children atomic.Int32
-	caught   atomic.Bool
+	// mu guards the fields below: a signal is either the command's or a child's.
+	mu       sync.Mutex
+	children int
+	caught   bool
 }
 
 // NewSignalHandler catches signals until stop is called. SIGHUP stays ignored if it was,
@@ -72,9 +74,8 @@ func (in *SignalHandler) Run(command func(context.Context) int) (code int, aband
 		case <-in.overdue:
 			deadline = time.After(interruptGrace)
 		case <-in.received:
-			in.caught.Store(true)
 			switch {
-			case in.children.Load() > 0:
+			case in.receive():
 				continue
 			case deadline != nil:
 				return ExitInterrupted, true
@@ -85,23 +86,50 @@ func (in *SignalHandler) Run(command func(context.Context) int) (code int, aband
 	}
 }
 
-// ChildRuns leaves the signals to a child process until ended is called.
-func (in *SignalHandler) ChildRuns() (ended func()) {
-	in.children.Add(1)
-	return func() { in.children.Add(-1) }
+// receive notes a signal and reports whether it is a child's.
+func (in *SignalHandler) receive() (childs bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.caught = true
+	return in.children > 0
+}
+
+func (in *SignalHandler) wasCaught() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.caught
+}
+
+// ChildRuns leaves the signals to a child process until ended is called. It is called
+// after whoever starts the child has begun to catch signals, and before the child starts:
+// otherwise a signal in between reaches nobody.
+//
+// Errors: context.Canceled if a signal was caught before. The child must not start then.
+func (in *SignalHandler) ChildRuns() (ended func(), err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.caught {
+		return nil, context.Canceled
+	}
+	in.children++
+	return func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.children--
+	}, nil
 }
 
 // StartGrace starts the grace period if a signal was caught while a child ran. What
 // the command still has to do then has to be safe to abandon.
 func (in *SignalHandler) StartGrace() {
-	if in.caught.Load() {
+	if in.wasCaught() {
 		in.overdue <- struct{}{}
 	}
 }
 
 // Within returns normal, or interrupted if a signal was caught.
 func (in *SignalHandler) Within(normal, interrupted time.Duration) time.Duration {
-	if in.caught.Load() {
+	if in.wasCaught() {
 		return interrupted
 	}
 	return normal

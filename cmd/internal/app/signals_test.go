@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -40,5 +42,38 @@ func TestInterruptibleReaderEndsWithItsContext(t *testing.T) {
 	cancel()
 	if err := <-read; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSignalReachesEitherCommandOrChild sends signals around the start of a child: the
+// command's context ends, or the child runs and gets them, and never neither.
+func TestSignalReachesEitherCommandOrChild(t *testing.T) {
+	for range 200 {
+		in := &SignalHandler{received: make(chan os.Signal, 1)}
+		go func() { in.received <- os.Interrupt }()
+		code, _ := in.Run(func(ctx context.Context) int {
+			childs := make(chan os.Signal, 1) // what package launch catches gets every signal, too
+			ended, err := in.ChildRuns()
+			if err != nil {
+				<-ctx.Done()
+				return 1
+			}
+			defer ended()
+			go func() {
+				for !in.wasCaught() {
+					runtime.Gosched()
+				}
+				childs <- os.Interrupt
+			}()
+			select {
+			case <-childs:
+				return 2
+			case <-ctx.Done():
+				return 3
+			}
+		})
+		if code != 1 && code != 2 {
+			t.Fatalf("status %d: the child started, and the signal went to the command", code)
+		}
 	}
 }

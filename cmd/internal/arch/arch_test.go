@@ -28,8 +28,26 @@ type row struct {
 // table is the import table; the longest prefix that matches a package decides.
 var table = map[string]row{
 	"captures/redact": {
-		imports: []string{"captures", "captures/profile", "decode/envelope"}, tests: []string{"captures/internal/require", "proto"},
+		imports: []string{"captures", "captures/profile", "captures/redact/internal/", "decode/envelope"}, tests: []string{"captures/internal/require", "proto"},
 		why: "secrets are found in bytes and framing, without decoding them; a profile has some",
+	},
+	"captures/redact/internal/charset": {why: "sets of bytes are data"},
+	"captures/redact/internal/match": {
+		imports: []string{"captures/redact/internal/charset"},
+		why:     "what follows a secret is a run of a set of bytes",
+	},
+	"captures/redact/internal/names": {
+		imports: []string{"captures/redact/internal/charset"},
+		why:     "names are told by their letters, and some by what a value looks like",
+	},
+	"captures/redact/internal/keyshape": {
+		imports: []string{"captures/profile", "captures/redact/internal/charset", "captures/redact/internal/match"},
+		why:     "a shape is a run of a set of bytes; a profile has some",
+	},
+	"captures/redact/internal/spelling": {why: "a secret is spelt as standards have it"},
+	"captures/redact/internal/syntax": {
+		imports: []string{"captures/redact/internal/charset", "captures/redact/internal/match", "captures/redact/internal/names"},
+		why:     "a value is found by the name that stands in front of it",
 	},
 	"captures/store": {
 		imports: []string{"captures", "captures/profile", "captures/redact", "captures/store/internal/"}, tests: []string{"captures/internal/require", "decode/envelope"},
@@ -131,7 +149,7 @@ var table = map[string]row{
 	},
 	"decode/known": {why: "the well-known types are a table"},
 	"decode/filter": {
-		imports: []string{"decode", "decode/fieldpath"},
+		imports: []string{"captures", "decode", "decode/envelope", "decode/fieldpath", "decode/jsontree", "decode/search", "decode/wire"},
 		why:     "one language selects exchanges and frames, wherever they are listed, searched or ruled on",
 	},
 	"decode": {
@@ -297,6 +315,10 @@ var table = map[string]row{
 	"cmd/internal/render/capturetext": {
 		imports: []string{"captures/", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "decode/secret", "mitm/launch", "mitm/refusal"}, tests: []string{"captures"},
 		why: "prints what became of captures, by whatever format",
+	},
+	"cmd/internal/render/exchangeline": {
+		imports: []string{"cmd/internal/app", "cmd/internal/contract", "cmd/internal/render", "cmd/internal/term"}, tests: []string{"captures", "decode"},
+		why: "prints a line of a listing where no table can be",
 	},
 	"cmd/internal/render": {
 		imports: []string{"captures", "cmd/internal/app", "cmd/internal/contract", "cmd/internal/query", "cmd/internal/term", "mitm/refusal", "decode", "decode/", "replay", "replay/", "schema", "schema/"},

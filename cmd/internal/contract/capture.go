@@ -33,6 +33,9 @@ type Exchange struct {
 	BytesUp   int64 `json:"bytes_up"`
 	BytesDown int64 `json:"bytes_down"`
 
+	// The capture's file, if several are listed.
+	File string `json:"file,omitempty"`
+
 	Started    string  `json:"started"` // RFC 3339, nanoseconds
 	DurationMS float64 `json:"duration_ms"`
 	Complete   bool    `json:"complete"`

@@ -11,7 +11,9 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/decode/filter"
 	"unwire/decode/search"
+	"unwire/schema"
 )
 
 // A Search is what is looked for, and what is done with it.
@@ -24,6 +26,11 @@ type Search struct {
 	// Only calls of this method: Run, pkg.Service/Run, with * for any text; "" for all.
 	Method string
 
+	// Filter, if set, selects frames. URLs, headers and notes are searched where it does not
+	// depend on a frame. Definitions are those of the types that it names; they may be nil.
+	Filter      *filter.Filter
+	Definitions *schema.Schema
+
 	// Match is called with each match, and says whether to look for more in the exchange.
 	Match func(*contract.Match) (more bool, err error)
 
@@ -31,7 +38,9 @@ type Search struct {
 	// nil for nothing.
 	Searched func(exchange Address, matches int) error
 
-	notes map[int64][]captures.Note // of the capture, by exchange
+	notes    map[int64][]captures.Note // of the capture, by exchange
+	selector *selector                 // of Filter
+	listed   map[int64]*conversation.Listed
 }
 
 // Search looks into the exchanges that an address names: a capture's, one, or one frame.
@@ -54,6 +63,11 @@ func (c *Capture) Search(ctx context.Context, at Address, s Search) error {
 	s.notes = map[int64][]captures.Note{}
 	for _, n := range notes {
 		s.notes[n.Exchange] = append(s.notes[n.Exchange], n)
+	}
+	if s.Filter != nil {
+		if err := s.list(ctx, c); err != nil && !errors.Is(err, captures.ErrDamaged) {
+			return err
+		}
 	}
 	if at.Exchange != 0 {
 		rec, err := c.Exchange(ctx, at.Exchange)
@@ -80,14 +94,18 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 	if !methodMatches(s.Method, decode.Classify(rec)) {
 		return nil
 	}
+	selected, whole := s.selection(rec)
+	if selected == nil {
+		return nil
+	}
 	wanted := at
 	// its frames are numbered apart from the conversation's
 	at.Part = all.Head(rec.ID) == rec.ID
 
 	found, stopped := 0, false
 	var failed error
-	scope := search.Scope{Split: c.Splitting, Headers: s.Headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
-		return (s.Dir == "" || f.Dir.String() == s.Dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame)
+	scope := search.Scope{Split: c.Splitting, Headers: s.Headers && wanted.Frame < 0 && whole, Frames: func(f *decode.Frame) bool {
+		return (s.Dir == "" || f.Dir.String() == s.Dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame) && selected(f)
 	}}
 	damage := search.Exchange(ctx, c.Store, rec, s.Query, scope, func(m search.Match) (more bool) {
 		if s.Dir != "" && m.Dir.String() != s.Dir {
@@ -99,7 +117,7 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 		return !stopped
 	})
 	for _, m := range s.inNotes(wanted, at.Part) {
-		if stopped {
+		if stopped || !whole {
 			break
 		}
 		var more bool
@@ -112,6 +130,39 @@ func (c *Capture) searchExchange(ctx context.Context, rec *captures.Exchange, al
 		failed = s.Searched(at, found)
 	}
 	return cmp.Or(failed, damage)
+}
+
+// list lists the exchanges of a capture for the filter.
+func (s *Search) list(ctx context.Context, c *Capture) error {
+	list, damage := c.List(ctx)
+	s.listed = map[int64]*conversation.Listed{}
+	for i := range list.Exchanges {
+		s.listed[list.Exchanges[i].ID] = &list.Exchanges[i]
+	}
+	var err error
+	s.selector, err = c.newSelector(ctx, s.Filter, s.Definitions)
+	return cmp.Or(damage, err)
+}
+
+// selection returns what the filter selects of an exchange: the frames, nil for none, and
+// whether it selects all of it.
+func (s *Search) selection(rec *captures.Exchange) (frames func(*decode.Frame) bool, whole bool) {
+	if s.Filter == nil {
+		return func(*decode.Frame) bool { return true }, true
+	}
+	l := s.listed[rec.ID]
+	if l == nil { // it began meanwhile
+		l = &conversation.Listed{Exchange: rec, Call: decode.Classify(rec)}
+	}
+	x := s.selector.exchange(l)
+	x.Exchange, x.Missing = rec, 0
+	switch s.Filter.Exchange(x) {
+	case filter.No:
+		return nil, false
+	case filter.Yes:
+		return func(*decode.Frame) bool { return true }, true
+	}
+	return func(f *decode.Frame) bool { return s.Filter.Frame(x, s.selector.frame(x.Call, f)) == filter.Yes }, false
 }
 
 // inNotes looks for a text in the notes about an exchange, or about a frame of it. Part says

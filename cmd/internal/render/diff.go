@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/clipperhouse/displaywidth"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/app"
@@ -82,7 +81,14 @@ func (p *diffPrinter) finish() error {
 	if len(p.rows) == 0 {
 		return nil
 	}
-	return p.out.Table([]string{"PATH", "CHANGE", "OLD", "NEW", "IGNORED", "NAME"}, p.rows)
+	return p.out.Table(term.Table{Rows: p.rows, Columns: []term.Column{
+		{Name: "PATH", Shorten: term.Middle, Min: 16},
+		{Name: "CHANGE"},
+		{Name: "OLD", Shorten: term.End, Min: 16},
+		{Name: "NEW", Shorten: term.End, Min: 16},
+		{Name: "IGNORED", Drop: 2},
+		{Name: "NAME", Shorten: term.Name, Min: 12, Drop: 1},
+	}})
 }
 
 func (p *diffPrinter) title(s string) {
@@ -321,7 +327,7 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 		if i < len(r) {
 			b = r[i]
 		}
-		pad := strings.Repeat(" ", max(0, column-displaywidth.String(a)))
+		pad := strings.Repeat(" ", max(0, column-term.Cells(a)))
 		fmt.Fprintf(p.w, "  %s%s | %s\n", p.out.Red(a), pad, p.out.Green(b))
 	}
 }
@@ -333,7 +339,7 @@ func columnLines(lines []string, width int) []string {
 	for _, s := range lines {
 		indent := s[:min(len(s)-len(strings.TrimLeft(s, " ")), width/2)]
 		for s != "" {
-			head := displaywidth.TruncateString(s, width, "")
+			head := term.FirstCells(s, width)
 			if head == "" {
 				head = s // one character, wider than the column
 			}

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/field"
 	"unwire/schema"
@@ -123,10 +124,10 @@ func Arrow(d captures.Direction) string {
 	return "↓"
 }
 
+// CutLine is s, cut to a width.
 func CutLine(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
+	if len(s) <= width || term.Cells(s) <= width {
 		return s
 	}
-	return string(runes[:width-1]) + "…"
+	return term.FirstCells(s, width-1) + "…"
 }

@@ -15,53 +15,70 @@ import (
 // notVerified is said of a server's certificate (capture --upstream-insecure).
 const notVerified = "not verified"
 
+// listed are the columns of a listing, with the text that each has of an exchange. The
+// optional ones are shown where an exchange has something in them.
+var listed = []struct {
+	term.Column
+	optional bool
+	text     func(*contract.Exchange) string
+}{
+	{term.Column{Name: "CAPTURE", Shorten: term.Start, Min: 12}, true, func(l *contract.Exchange) string { return l.File }},
+	{term.Column{Name: "ID", Right: true}, false, func(l *contract.Exchange) string { return strconv.FormatInt(l.ID, 10) }},
+	{term.Column{Name: "CALL", Shorten: term.Name, Min: 24}, false, CallName},
+	{term.Column{Name: "PROTOCOL", Drop: 3}, false, func(l *contract.Exchange) string { return string(l.Protocol) }},
+	{term.Column{Name: "CODEC", Drop: 8}, false, func(l *contract.Exchange) string { return l.Codec }},
+	{term.Column{Name: "HTTP", Drop: 9}, false, func(l *contract.Exchange) string { return httpText(l.HTTP) }},
+	{term.Column{Name: "STATUS", Drop: 10}, false, statusText},
+	{term.Column{Name: "CODE"}, false, Ending},
+	{term.Column{Name: "FRAMES", On: term.Drawn, Drop: 1}, false, framesText},
+	{term.Column{Name: "FRAMES↑", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesUp) }},
+	{term.Column{Name: "FRAMES↓", On: term.Plain}, false, func(l *contract.Exchange) string { return strconv.Itoa(l.FramesDown) }},
+	{term.Column{Name: "BYTES", On: term.Drawn, Right: true, Drop: 2}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp + l.BytesDown) }},
+	{term.Column{Name: "BYTES↑", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesUp) }},
+	{term.Column{Name: "BYTES↓", On: term.Plain}, false, func(l *contract.Exchange) string { return app.ByteSize(l.BytesDown) }},
+	{term.Column{Name: "TIME", Right: true, Drop: 4}, false, func(l *contract.Exchange) string { return fmt.Sprintf("%.1f ms", l.DurationMS) }},
+	{term.Column{Name: "JOINED", Drop: 6}, true, joinedText},
+	{term.Column{Name: "CERTIFICATE", Shorten: term.End, Min: 12, Drop: 5}, true, certificateText},
+	{term.Column{Name: "PROCESS", Drop: 11}, true, func(l *contract.Exchange) string { return processText(l.Process) }},
+	{term.Column{Name: "RELATED", Shorten: term.End, Min: 12, Drop: 7}, true, relatedText},
+	{term.Column{Name: "NOTES", Shorten: term.End, Min: 12, Drop: 4}, true, notesText},
+}
+
 // Exchanges writes a table of exchanges.
 func Exchanges(out *term.Output, lines []*contract.Exchange) error {
-	head := []string{"ID", "CALL", "PROTOCOL", "CODEC", "HTTP", "STATUS", "CODE", "FRAMES↑", "FRAMES↓", "BYTES↑", "BYTES↓", "TIME"}
-	joined := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return l.Joined != 0 })
-	if joined {
-		head = append(head, "JOINED")
-	}
-	certificates := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return certificateText(l) != "" })
-	if certificates {
-		head = append(head, "CERTIFICATE")
-	}
 	processes := haveSeveralProcesses(lines)
-	if processes {
-		head = append(head, "PROCESS")
-	}
-	related := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return len(l.Relations) > 0 })
-	if related {
-		head = append(head, "RELATED")
-	}
-	notes := slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return notesText(l) != "" })
-	if notes {
-		head = append(head, "NOTES")
-	}
-	rows := make([][]string, len(lines))
-	for i, l := range lines {
-		rows[i] = []string{
-			strconv.FormatInt(l.ID, 10), CallName(l), string(l.Protocol), l.Codec, httpText(l.HTTP),
-			statusText(l), Ending(l), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
-			app.ByteSize(l.BytesUp), app.ByteSize(l.BytesDown), fmt.Sprintf("%.1f ms", l.DurationMS),
+	t := term.Table{Rows: make([][]string, len(lines))}
+	for _, c := range listed {
+		switch {
+		case c.Name == "PROCESS" && !processes:
+			continue
+		case c.optional && !slices.ContainsFunc(lines, func(l *contract.Exchange) bool { return c.text(l) != "" }):
+			continue
+		case c.Name == "CODE":
+			c.Paint = func(code, shown string) string { return paintCode(out, code, shown) }
 		}
-		if joined {
-			rows[i] = append(rows[i], joinedText(l))
-		}
-		if certificates {
-			rows[i] = append(rows[i], certificateText(l))
-		}
-		if processes {
-			rows[i] = append(rows[i], processText(l.Process))
-		}
-		if related {
-			rows[i] = append(rows[i], relatedText(l))
-		}
-		if notes {
-			rows[i] = append(rows[i], notesText(l))
+		t.Columns = append(t.Columns, c.Column)
+		for i, l := range lines {
+			t.Rows[i] = append(t.Rows[i], c.text(l))
 		}
 	}
-	return out.Table(head, rows)
+	return out.Table(t)
+}
+
+// paintCode colours how an exchange ended: in red what failed, in yellow what is not over.
+func paintCode(out *term.Output, code, shown string) string {
+	switch {
+	case code == "ok" || code == "":
+		return shown
+	case code == inFlight:
+		return out.Yellow(shown)
+	}
+	return out.Red(shown)
+}
+
+// framesText counts the frames of both directions: 7↑ 76↓.
+func framesText(l *contract.Exchange) string {
+	return fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown)
 }
 
 // httpText names a version of HTTP; "" for an exchange without HTTP.
@@ -183,13 +200,16 @@ func CallName(l *contract.Exchange) string {
 	return strings.TrimSpace(l.Method + " " + l.URL)
 }
 
+// inFlight is said of an exchange that has not ended.
+const inFlight = "(in flight)"
+
 // Ending is the code of an exchange, or how it ended where it did not end cleanly.
 func Ending(l *contract.Exchange) string {
 	switch {
 	case l.Complete:
 		return l.Code
 	case l.Outcome == "":
-		return "(in flight)"
+		return inFlight
 	case PinningHint(l.Error) != "":
 		return "(certificate refused)"
 	}

@@ -30,7 +30,14 @@ func Series(out *term.Output, s *query.Series, all bool) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return out.Table([]string{"PATH", "CLASS", "IN", "VALUES", "EXAMPLES", "NAME"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "PATH", Shorten: term.Middle, Min: 16},
+		{Name: "CLASS"},
+		{Name: "IN", Drop: 3},
+		{Name: "VALUES", Right: true, Drop: 2},
+		{Name: "EXAMPLES", Shorten: term.End, Min: 20},
+		{Name: "NAME", Shorten: term.Name, Min: 12, Drop: 1},
+	}})
 }
 
 // SeriesCount is how many paths vary, in words.

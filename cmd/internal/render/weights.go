@@ -11,9 +11,9 @@ import (
 // Weights writes what each feature adds to the log odds of each role; with changes set,
 // only the features whose weights differ from the built-in ones.
 func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error {
-	header := []string{"FEATURE"}
-	for _, r := range w.Roles() {
-		header = append(header, strings.ToUpper(string(r)))
+	columns := []term.Column{{Name: "FEATURE"}}
+	for i, r := range w.Roles() {
+		columns = append(columns, term.Column{Name: strings.ToUpper(string(r)), Right: true, Drop: i})
 	}
 	var rows [][]string
 	for _, name := range w.Features() {
@@ -32,7 +32,7 @@ func Weights(out *term.Output, w, built *transcript.Weights, changes bool) error
 			rows = append(rows, row)
 		}
 	}
-	return out.Table(header, rows)
+	return out.Table(term.Table{Columns: columns, Rows: rows})
 }
 
 // WeightsFit is the report of a fit on one line.

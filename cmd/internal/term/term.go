@@ -1,21 +1,20 @@
 // Package term is where output meets a terminal: tables, colour, width, and
 // the escaping that keeps captured bytes from driving the terminal.
 //
-// Tables that are wider than the terminal become paragraphs. The package knows
-// nothing of what is printed.
+// A Table says for each Column how important it is and how its cells are shortened;
+// on a terminal it fits the width, elsewhere it is tab-separated. The package knows
+// nothing of what is printed. Commands and package render write through an Output.
 package term
 
 import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
 	xterm "golang.org/x/term"
 )
 
@@ -36,6 +35,9 @@ func New(w io.Writer, color string) *Output {
 		if width, _, err := xterm.GetSize(int(f.Fd())); err == nil {
 			o.Width = width
 		}
+		if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+			o.Width = columns
+		}
 	}
 	switch color {
 	case "always":
@@ -44,58 +46,6 @@ func New(w io.Writer, color string) *Output {
 		o.Color = o.TTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return o
-}
-
-// Table writes rows under a header: drawn on a terminal, tab-separated with a
-// header line elsewhere. Cells are cleaned.
-func (o *Output) Table(header []string, rows [][]string) error {
-	clean := make([][]string, len(rows))
-	for i, row := range rows {
-		clean[i] = make([]string, len(row))
-		for j, cell := range row {
-			clean[i][j] = Clean(cell)
-		}
-	}
-	if !o.TTY {
-		return writeTSV(o.Writer, header, clean)
-	}
-	t := tablewriter.NewTable(o.Writer,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone,
-			Settings: tw.Settings{
-				Separators: tw.Separators{BetweenColumns: tw.Off},
-				Lines:      tw.Lines{ShowHeaderLine: tw.Off},
-			},
-		})),
-		tablewriter.WithHeaderAutoFormat(tw.Off),
-		tablewriter.WithHeaderAlignment(tw.AlignLeft),
-		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithRowAutoWrap(tw.WrapNone),
-	)
-	cells := make([]any, len(header))
-	for i, h := range header {
-		cells[i] = h
-	}
-	t.Header(cells...)
-	if err := t.Bulk(clean); err != nil {
-		return fmt.Errorf("draw table: %w", err)
-	}
-	if err := t.Render(); err != nil {
-		return fmt.Errorf("draw table: %w", err)
-	}
-	return nil
-}
-
-func writeTSV(w io.Writer, header []string, rows [][]string) error {
-	var b strings.Builder
-	b.WriteString(strings.Join(header, "\t"))
-	b.WriteByte('\n')
-	for _, row := range rows {
-		b.WriteString(strings.Join(row, "\t"))
-		b.WriteByte('\n')
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // Bold, Dim and the colours return s marked up where colour is on.

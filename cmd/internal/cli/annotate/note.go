@@ -181,7 +181,12 @@ func printNotes(ctx context.Context, a *app.App, at query.Address, path string, 
 		for i, l := range lines {
 			rows[i] = []string{term.Clean(l.Address), term.Clean(l.Path), term.Clean(string(l.Kind)), term.Clean(l.Value)}
 		}
-		return a.Out.Table([]string{"ADDRESS", "PATH", "KIND", "TEXT"}, rows)
+		return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{
+			{Name: "ADDRESS", Shorten: term.Start, Min: 12},
+			{Name: "PATH", Shorten: term.Middle, Min: 12, Drop: 2},
+			{Name: "KIND", Drop: 1},
+			{Name: "TEXT", Shorten: term.End, Min: 24},
+		}})
 	})
 }
 

@@ -218,6 +218,10 @@ func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) 
 		if asJSON {
 			return nil
 		}
-		return a.Out.Table([]string{"KIND", "NAME", "BYTES"}, rows)
+		return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{
+			{Name: "KIND"},
+			{Name: "NAME", Shorten: term.Middle, Min: 20},
+			{Name: "BYTES", Right: true},
+		}})
 	})
 }

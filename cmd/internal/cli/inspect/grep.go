@@ -26,7 +26,7 @@ import (
 
 type grepFlags struct {
 	pattern, hex, number, path, dir, method string
-	as                                      string
+	as, filter                              string
 	fixed, fold, headers                    bool
 	json, list, count                       bool
 }
@@ -48,11 +48,15 @@ PATTERN is a regular expression (RE2), or with -F the text itself. Instead of it
 --bytes and --number look for bytes and for a number in any of its forms (varint,
 zigzag, fixed, packed, JSON); --path says in which fields, or alone, which fields.
 
+--filter searches only what it selects, in the language that 'unwire ls --help' explains:
+--filter 'host:api.* dir:down code:!ok' is frames from such servers in failed calls.
+
 It exits with 0 where something was found and with 1 where nothing was.`,
 		Example: `  unwire grep -i 'hello world' F.uwc
   unwire grep --number 42 --dir down F.uwc G.uwc
   unwire grep --bytes 0a05 F.uwc#2
   unwire grep --path '1.2.*' F.uwc
+  unwire grep --filter 'method:Run code:!ok' --path '1.*' F.uwc
   unwire grep -l --headers application/proto F.uwc`,
 		Args: cobra.MinimumNArgs(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,6 +75,7 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	fl.BoolVar(&f.headers, "headers", false, "in URLs and headers, too")
 	fl.StringVar(&f.dir, "dir", "", "only what the client sent (up) or what it received (down)")
 	fl.StringVar(&f.method, "method", "", "only calls of this method: "+split.RPC+", "+split.Service+"/"+split.RPC+", with * for any text")
+	filterFlag(a, cmd, &f.filter)
 	fl.BoolVar(&f.json, "json", false, "a JSON object a match")
 	fl.BoolVarP(&f.list, "exchanges", "l", false, "list only the exchanges that have a match")
 	options.Alias(fl, "list", "exchanges")
@@ -166,6 +171,11 @@ func runGrep(ctx context.Context, a *app.App, f grepFlags, args []string) error 
 	}
 	g := &grep{App: a, grepFlags: f, w: bufio.NewWriter(a.Out)}
 	g.what = query.Search{Query: q, Headers: f.headers, Dir: f.dir, Method: f.method, Match: g.match, Searched: g.searched}
+	if f.filter != "" {
+		if g.what.Filter, err = parseFilter(f.filter); err != nil {
+			return err
+		}
+	}
 	var damage error
 	for _, name := range files {
 		err := g.file(ctx, name)
@@ -204,6 +214,11 @@ func (g *grep) file(ctx context.Context, name string) error {
 	defer capture.Close()
 	if capture.Splitting, err = app.ParseSplitting(g.as); err != nil {
 		return err
+	}
+	if g.what.Filter != nil {
+		if g.what.Definitions, err = filterDefinitions(ctx, g.what.Filter, addr.File); err != nil {
+			return err
+		}
 	}
 	g.RemarkEmpty(ctx, capture)
 	return capture.Search(ctx, addr, g.what)

@@ -4,46 +4,128 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/render/exchangeline"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/filter"
+	"unwire/schema"
 )
 
+type lsFlags struct {
+	filter, sort string
+	follow, json bool
+}
+
 func lsCommand(a *app.App) *cobra.Command {
-	var asJSON bool
+	var f lsFlags
 	cmd := &cobra.Command{
-		Use:     "ls F.uwc",
-		Short:   "List the exchanges of a capture",
-		Example: "  unwire ls F.uwc\n  unwire ls --json F.uwc | jq -r 'select(.code!=\"ok\") | .url'",
-		Args:    app.ExactArgs("F.uwc"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return ls(cmd.Context(), a, args[0], asJSON)
-		},
+		Use:   "ls F.uwc…",
+		Short: "List the exchanges of captures",
+		Long: `ls lists the exchanges of captures, by default in the order in which they began. With
+several captures, each line names its capture.
+
+` + filterHelp + `
+
+--follow prints the exchanges that have ended, a line each, and then those that end while
+the capture is recorded, until it is interrupted.`,
+		Example: `  unwire ls F.uwc
+  unwire ls --filter 'code:!ok or duration>2s' F.uwc
+  unwire ls --filter 'host:api.* method:Run dir:down text:"rate limit"' F.uwc
+  unwire ls --sort -duration F.uwc G.uwc
+  unwire ls --follow F.uwc
+  unwire ls --json F.uwc | jq -r 'select(.code!="ok") | .url'`,
+		Args: cobra.MinimumNArgs(0),
+		RunE: func(cmd *cobra.Command, args []string) error { return ls(cmd.Context(), a, f, args) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a line")
+	fl := cmd.Flags()
+	filterFlag(a, cmd, &f.filter)
+	fl.StringVar(&f.sort, "sort", "", "sort by time, size, duration, code, host or method; with - before it, the largest first")
+	fl.BoolVar(&f.follow, "follow", false, "go on with exchanges as they end")
+	fl.BoolVar(&f.json, "json", false, "a JSON object a line")
 	return cmd
 }
 
-func ls(ctx context.Context, a *app.App, file string, asJSON bool) error {
-	capture, err := app.OpenCapture(file)
+func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
+	if len(files) == 0 {
+		return app.Fail(app.ExitUsage, errors.New("unwire ls: missing argument F.uwc"), "usage: unwire ls F.uwc…")
+	}
+	selected, err := parseFilter(f.filter)
 	if err != nil {
 		return err
 	}
+	order, err := parseOrder(f.sort)
+	if err != nil {
+		return err
+	}
+	if f.follow {
+		switch {
+		case f.sort != "":
+			return app.Usagef("--follow prints exchanges as they end: leave out --sort")
+		case len(files) > 1:
+			return app.Usagef("--follow is for one capture, not %d", len(files))
+		}
+		return followList(ctx, a, f, files[0], selected)
+	}
+
+	var lines []*contract.Exchange
+	var damage error
+	for _, file := range files {
+		found, err := listFile(ctx, file, selected)
+		if found == nil && err != nil && (len(files) == 1 || !errors.Is(err, captures.ErrDamaged)) {
+			return err
+		}
+		damage = cmp.Or(damage, err)
+		if len(files) > 1 {
+			for _, l := range found {
+				l.File = file
+			}
+		}
+		lines = append(lines, found...)
+	}
+	order.sort(lines)
+	if err := printList(a, lines, f.json); err != nil {
+		return err
+	}
+	if len(lines) == 0 && f.filter != "" && damage == nil {
+		a.Say("unwire: no exchange matches %s", f.filter)
+	}
+	return damage
+}
+
+// listFile returns the lines of the exchanges of a capture that a filter selects. In a
+// damaged capture, what can be read is listed and the error is the damage.
+func listFile(ctx context.Context, file string, selected *filter.Filter) ([]*contract.Exchange, error) {
+	defs, err := filterDefinitions(ctx, selected, file)
+	if err != nil {
+		return nil, err
+	}
+	capture, err := app.OpenCapture(file)
+	if err != nil {
+		return nil, err
+	}
 	defer capture.Close()
-	list, err := capture.List(ctx)
+	list, err := capture.Select(ctx, selected, defs)
+	if list == nil {
+		return nil, err
+	}
 	lines := make([]*contract.Exchange, len(list.Exchanges))
 	related, relatedErr := capture.Related(ctx)
 	for i := range lines {
 		lines[i] = contract.NewExchange(&list.Exchanges[i], related[list.Exchanges[i].ID])
 	}
 	notesErr := capture.AddNotes(ctx, lines)
-	if outErr := printList(a, lines, asJSON); outErr != nil {
-		return outErr
-	}
-	return cmp.Or(err, relatedErr, notesErr)
+	return lines, cmp.Or(err, relatedErr, notesErr)
 }
 
 func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
@@ -67,4 +149,120 @@ func printList(a *app.App, lines []*contract.Exchange, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// followList prints the exchanges of a capture that a filter selects as they end.
+func followList(ctx context.Context, a *app.App, f lsFlags, file string, selected *filter.Filter) error {
+	var capture *query.Capture
+	var defs *schema.Schema
+	lines := exchangeline.NewPrinter(a.Out)
+	frames := map[int64]*[2]int{}
+	w := decode.Watcher{
+		NoTrees: true,
+		Frame: func(ex *captures.Exchange, _ decode.Call, fr *decode.Frame) error {
+			n := frames[ex.ID]
+			if n == nil {
+				n = new([2]int)
+				frames[ex.ID] = n
+			}
+			n[fr.Dir&1]++
+			return nil
+		},
+		Ended: func(ex *captures.Exchange, s *decode.Stream) error {
+			l := conversation.Listed{Exchange: ex, Call: s.Call()}
+			l.Code, _ = s.Status()
+			if n := frames[ex.ID]; n != nil {
+				l.FramesUp, l.FramesDown = n[captures.Up], n[captures.Down]
+				delete(frames, ex.ID)
+			}
+			ok, err := capture.Selects(ctx, selected, defs, &l)
+			if err != nil || !ok {
+				return err
+			}
+			return printEnded(a, lines, contract.NewExchange(&l, nil), f.json)
+		},
+	}
+	return watch(ctx, a, query.Address{File: file, Frame: -1}, func(c *query.Capture) decode.Watcher {
+		capture = c
+		var err error
+		if defs, err = filterDefinitions(ctx, selected, file); err != nil {
+			w.Ended = func(*captures.Exchange, *decode.Stream) error { return err }
+		}
+		return w
+	})
+}
+
+// printEnded prints the line of an exchange that has ended.
+func printEnded(a *app.App, lines *exchangeline.Printer, l *contract.Exchange, asJSON bool) error {
+	if asJSON {
+		return a.Print(l)
+	}
+	_, err := a.Out.Write([]byte(lines.Line(l, a.Out.Width) + "\n"))
+	return err
+}
+
+// filterHelp explains --filter.
+const filterHelp = `--filter selects exchanges: terms, all of which have to match, joined by and, or, not and
+parentheses. A term is a key with a value, in which * and ? are wildcards:
+
+  host:api.*  method:Run  code:!ok  status>=400  size>1KB  duration>2s  started>-10m
+  protocol:grpc  client:node  header:x-id=7  is:failed  is:open  note:x  mark:star
+  text:"rate limit"  path:1.7="x*"  dir:down  type:shop.v1.Item  (about frames)
+
+Text without a key is searched for in messages.`
+
+// filterFlag adds --filter to a command.
+func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "filter", "", "only what matches, such as 'host:api.* code:!ok'")
+	err := cmd.RegisterFlagCompletionFunc("filter", func(_ *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return completeFilter(a.Ctx, args, text), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+	if err != nil {
+		panic(err) // the flag was added above
+	}
+}
+
+// completionTime bounds the time for which a capture is read for completion.
+const completionTime = time.Second
+
+// completeFilter completes a filter, with values of the captures among the arguments.
+func completeFilter(ctx context.Context, args []string, text string) (list []cobra.Completion) {
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	known := func(key string) []string {
+		for _, name := range args {
+			capture, err := app.OpenCapture(query.ParseAddress(name).File)
+			if err != nil {
+				continue // it may be the pattern of grep
+			}
+			defer capture.Close()
+			return capture.FilterValues(ctx, key)
+		}
+		return nil
+	}
+	c, err := filter.Complete(text, len(text), known)
+	if err != nil {
+		return nil
+	}
+	for _, candidate := range c.Candidates {
+		list = append(list, cobra.CompletionWithDesc(text[:c.From]+candidate.Text, candidate.About))
+	}
+	return list
+}
+
+// parseFilter reads --filter.
+func parseFilter(text string) (*filter.Filter, error) {
+	f, err := filter.Parse(text, time.Now())
+	if wrong, ok := errors.AsType[*filter.Error](err); ok {
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("--filter: column %d: %s", wrong.Column, wrong.Text), "'unwire ls --help' explains the filter language")
+	}
+	return f, err
+}
+
+// filterDefinitions loads the definitions of a capture if a filter depends on types.
+func filterDefinitions(ctx context.Context, f *filter.Filter, file string) (*schema.Schema, error) {
+	if f.Needs()&filter.Types == 0 {
+		return nil, nil
+	}
+	return app.LoadDefinitions(ctx, "", file)
 }

@@ -119,5 +119,10 @@ func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) err
 	for i, r := range list {
 		rows[i] = []string{term.Clean(r.Method), r.Dir.String(), term.Clean(r.Path), term.Clean(r.Type)}
 	}
-	return a.Out.Table([]string{"METHOD", "DIR", "PATH", "READ AS"}, rows)
+	return a.Out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "METHOD", Shorten: term.Name, Min: 20},
+		{Name: "DIR"},
+		{Name: "PATH", Shorten: term.Middle, Min: 12},
+		{Name: "READ AS"},
+	}})
 }

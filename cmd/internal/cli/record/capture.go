@@ -360,13 +360,16 @@ func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv,
 		if f.json {
 			stdout = a.Err.Writer
 		}
-		// Signals go to the command, and the recording ends when the command does.
-		defer a.Signals.ChildRuns()()
 		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
-			Argv: argv, Env: env, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
+			// Signals go to the command, and the recording ends when the command does.
+			Begin: a.Signals.ChildRuns,
+			Argv:  argv, Env: env, ProxyURL: scheme + rec.Addr, CAFile: rec.CA.CertFile, ControlToken: rec.Token,
 			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
 		})
-		if err != nil {
+		switch {
+		case errors.Is(err, context.Canceled):
+			return 0, err
+		case err != nil:
 			return code, app.Fail(code, err, capturetext.LaunchHint(err))
 		}
 		return code, nil

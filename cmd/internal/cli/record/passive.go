@@ -54,12 +54,16 @@ func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []stri
 	if err != nil {
 		return err
 	}
-	// Signals go to the command, and the recording ends when the command does.
-	childEnded := a.Signals.ChildRuns()
-	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
+	code, count, err := launch.RunPassive(ctx, launch.Options{
+		// Signals go to the command, and the recording ends when the command does.
+		Begin: a.Signals.ChildRuns,
+		Argv:  argv, QUIC: quicOptions(a, f), Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer,
+	}, launch.Passive{
 		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.Packet,
 	})
-	childEnded()
+	if errors.Is(err, context.Canceled) {
+		return errors.Join(err, imported.abandon(record))
+	}
 	if err != nil {
 		return app.Fail(code, errors.Join(err, imported.abandon(record)), capturetext.LaunchHint(err))
 	}

@@ -29,8 +29,7 @@ func namespaceCommand(a *app.App) *cobra.Command {
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			// Signals go to the command, which may take its time to end.
-			defer a.Signals.ChildRuns()()
-			if code := launch.NamespaceInit(args); code != 0 {
+			if code := launch.NamespaceInit(args, a.Signals.ChildRuns); code != 0 {
 				return app.Fail(code, nil, "")
 			}
 			return nil

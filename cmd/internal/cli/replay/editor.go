@@ -40,7 +40,12 @@ func runEditor(a *app.App, name string, text []byte) (edited []byte, err error) 
 		cmd = exec.Command("cmd", "/c", command+" "+file)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
-	defer a.Signals.ChildRuns()() // an editor has its own use for Ctrl-C
+	// An editor has its own use for Ctrl-C.
+	ended, err := a.Signals.ChildRuns()
+	if err != nil {
+		return nil, err
+	}
+	defer ended()
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}

@@ -1,22 +1,105 @@
 package capturetext
 
 import (
+	"fmt"
 	"strings"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 )
 
-// Checks writes a table of what doctor found.
+// Checks writes what doctor found: on a terminal a checklist, elsewhere a table.
 func Checks(out *term.Output, checks []*contract.Check) error {
-	var rows [][]string
-	for _, c := range checks {
-		status := c.Status
-		if out.TTY && status != "ok" {
-			// A table's cells are cleaned of colours: capitals stand out instead.
-			status = strings.ToUpper(status)
-		}
-		rows = append(rows, []string{status, c.Check, c.What, c.Do})
+	if out.TTY {
+		return checklist(out, checks)
 	}
-	return out.Table([]string{"STATUS", "CHECK", "WHAT", "WHAT TO DO"}, rows)
+	rows := make([][]string, len(checks))
+	for i, c := range checks {
+		rows[i] = []string{c.Status, c.Check, c.What, c.Do}
+	}
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{{Name: "STATUS"}, {Name: "CHECK"}, {Name: "WHAT"}, {Name: "WHAT TO DO"}}})
+}
+
+// checklist writes a line per check. Below a check that found something wrong stands
+// what it is and what to do about it; the same advice is given once.
+func checklist(out *term.Output, checks []*contract.Check) error {
+	var b strings.Builder
+	name := 0
+	for _, c := range checks {
+		name = max(name, len(c.Check))
+	}
+	count := map[string]int{}
+	for i := 0; i < len(checks); {
+		end := i + 1
+		for end < len(checks) && checks[end].Check == checks[i].Check {
+			end++
+		}
+		group := checks[i:end]
+		i = end
+		status := worstOf(group)
+		count[status]++
+		found := ""
+		if status == "ok" {
+			found = joinedFindings(group)
+		}
+		line := fmt.Sprintf("%-*s  %s", name, term.Clean(group[0].Check), found)
+		if out.Width > 0 {
+			line = term.Shorten(line, out.Width-len("fail  "), term.End)
+		}
+		fmt.Fprintf(&b, "%s  %s\n", statusWord(out, status), strings.TrimRight(line, " "))
+		checkDetails(out, &b, group)
+	}
+	summary := app.Counted(count["ok"], "check") + " passed"
+	if n := count["warn"]; n > 0 {
+		summary += ", " + app.Counted(n, "warning")
+	}
+	if n := count["fail"]; n > 0 {
+		summary += fmt.Sprintf(", %d failed", n)
+	}
+	out.Paragraph(&b, "", "", summary)
+	_, err := out.Write([]byte(b.String()))
+	return err
+}
+
+// worstOf is the worst status of checks.
+func worstOf(checks []*contract.Check) string {
+	worst := "ok"
+	for _, c := range checks {
+		if c.Status == "fail" || worst == "ok" {
+			worst = c.Status
+		}
+	}
+	return worst
+}
+
+func joinedFindings(checks []*contract.Check) string {
+	var found []string
+	for _, c := range checks {
+		found = append(found, term.Clean(c.What))
+	}
+	return strings.Join(found, "; ")
+}
+
+func statusWord(out *term.Output, status string) string {
+	switch status {
+	case "ok":
+		return out.Green("  ok")
+	case "warn":
+		return out.Yellow("warn")
+	}
+	return out.Red(fmt.Sprintf("%4s", strings.ToUpper(status)))
+}
+
+// checkDetails writes what the checks of a group that are not ok found, and the advice.
+func checkDetails(out *term.Output, b *strings.Builder, group []*contract.Check) {
+	for k, c := range group {
+		if c.Status == "ok" {
+			continue
+		}
+		out.Paragraph(b, "      ", "", c.What)
+		if c.Do != "" && (k == len(group)-1 || group[k+1].Do != c.Do) {
+			out.Paragraph(b, "      ", out.Bold("→ "), c.Do)
+		}
+	}
 }

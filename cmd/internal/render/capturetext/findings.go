@@ -27,7 +27,16 @@ func Findings(out *term.Output, list []FileFindings) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return out.Table([]string{"RULE", "WHERE", "PLACE", "NAME", "PATH", "OFFSET", "LENGTH", "COUNT"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "RULE"},
+		{Name: "WHERE", Shorten: term.Middle, Min: 12},
+		{Name: "PLACE", Shorten: term.End, Min: 12},
+		{Name: "NAME", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "PATH", Shorten: term.Middle, Min: 12, Drop: 2},
+		{Name: "OFFSET", Right: true, Drop: 5},
+		{Name: "LENGTH", Right: true, Drop: 4},
+		{Name: "COUNT", Right: true, Drop: 3},
+	}})
 }
 
 func findingRow(file string, f *secret.Finding) []string {
@@ -59,15 +68,15 @@ func FindingCounts(out *term.Output, c secret.Counts) {
 		if c.Staying > 0 {
 			removes = fmt.Sprintf("cannot remove %d of them", c.Staying)
 		}
-		fmt.Fprintf(out, "unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
+		out.Sayf("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s\n", app.Counted(c.Values, "value"), look, removes)
 	} else {
-		fmt.Fprintf(out, "unwire: nothing looks like a secret\n")
+		out.Sayf("unwire: nothing looks like a secret\n")
 	}
 	if c.Unsearched > 0 {
 		were := "1 place was"
 		if c.Unsearched > 1 {
 			were = fmt.Sprintf("%d places were", c.Unsearched)
 		}
-		fmt.Fprintf(out, "unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
+		out.Sayf("unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out\n", app.Counted(c.UnsearchedBytes, "byte"), were)
 	}
 }

@@ -25,7 +25,18 @@ func Connections(out *term.Output, conns []pcap.Connection) error {
 			row = []string{row[0], "", "", "", "", "", "", "", "", ""}
 		}
 	}
-	return out.Table([]string{"CONN", "CLIENT", "SERVER", "NAME", "TLS", "PROTOCOL", "EXCHANGES", "BYTES↑", "BYTES↓", "NOT DECODED"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "CONN", Right: true},
+		{Name: "CLIENT", Shorten: term.Middle, Min: 15, Drop: 5},
+		{Name: "SERVER", Shorten: term.Middle, Min: 15, Drop: 1},
+		{Name: "NAME", Shorten: term.Middle, Min: 16},
+		{Name: "TLS", Drop: 4},
+		{Name: "PROTOCOL"},
+		{Name: "EXCHANGES", Right: true, Drop: 2},
+		{Name: "BYTES↑", Right: true, Drop: 3},
+		{Name: "BYTES↓", Right: true, Drop: 3},
+		{Name: "NOT DECODED", Shorten: term.End, Min: 16},
+	}, Detail: func(i int) bool { return rows[i][9] != "" }})
 }
 
 // Problems says what of a connection could not be decoded; one empty text if

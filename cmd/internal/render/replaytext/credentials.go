@@ -21,5 +21,13 @@ func Credentials(out *term.Output, lines []contract.Credential) error {
 		}
 		rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
 	}
-	return out.Wide([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "REFERENCE", Shorten: term.Middle, Min: 20},
+		{Name: "WHAT", Drop: 4},
+		{Name: "STATE", Shorten: term.End, Min: 20},
+		{Name: "FROM", Shorten: term.Middle, Min: 16, Drop: 3},
+		{Name: "EXPIRES", Drop: 2},
+		{Name: "AUDIENCE", Shorten: term.Middle, Min: 16, Drop: 5},
+		{Name: "MAY GO TO", Shorten: term.End, Min: 24, Drop: 1},
+	}, Detail: func(i int) bool { return lines[i].Error != "" }})
 }

@@ -1,20 +1,23 @@
 package replaytext
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 	"unwire/replay/probe"
 )
 
+// mostEvidence is how many characters of the evidence a table has that is not drawn.
+const mostEvidence = 100
+
 // ProbeResult writes the tables of what a probe learnt, or of the claims that it settled.
 func ProbeResult(out *term.Output, r *probe.Result) error {
-	header := []string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}
+	if len(r.Settled) > 0 {
+		return settledTable(out, r)
+	}
 	rows := [][]string{}
 	for _, f := range slices.Concat(r.Fields, r.Nested) {
 		number, name, last := "", f.Name, ""
@@ -29,6 +32,9 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 		}
 		if len(f.Evidence) > 0 {
 			last = f.Evidence[len(f.Evidence)-1]
+			if !out.TTY {
+				last = term.Cut(term.Clean(last), mostEvidence)
+			}
 		}
 		of := f.Type
 		if values := slices.Concat(f.Values, f.Holds); len(values) > 0 {
@@ -36,67 +42,23 @@ func ProbeResult(out *term.Output, r *probe.Result) error {
 		}
 		rows = append(rows, []string{number, string(f.Class), f.Kind, f.Label, name, of, last})
 	}
-	header, rows = fitting(out, header, rows, []int{0, 4, 1, 3, 2, 5, 6})
-	if len(r.Settled) > 0 {
-		return settledTable(out, r)
-	}
-	return out.Table(header, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "FIELD"},
+		{Name: "CLASS", Drop: 1},
+		{Name: "KIND", Drop: 3},
+		{Name: "LABEL", Drop: 2},
+		{Name: "NAME", Shorten: term.Name, Min: 12},
+		{Name: "TYPE", Shorten: term.End, Min: 16, Drop: 4},
+		{Name: "EVIDENCE", Shorten: term.End, Min: 16, Drop: 5},
+	}})
 }
 
 // Probed writes, in words, how a probe went.
 func Probed(out *term.Output, r *probe.Result) {
-	fmt.Fprintf(out, "%s, %s: %s, %s of bodies; %s may have run the handler\n", r.Runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
+	out.Sayf("%s, %s: %s, %s of bodies; %s may have run the handler\n", r.Runtime, orUnknown(r.RequestType), app.Counted(r.Requests, "request"), app.Counted(r.Bytes, "byte"), app.Counted(r.Executed, "request"))
 	for _, n := range r.Notes {
-		fmt.Fprintf(out, "%s\n", term.Clean(n))
+		out.Sayf("%s\n", term.Clean(n))
 	}
-}
-
-// fitting makes a table as wide as the terminal: columns without a word are left
-// out, and those that come last in order are cut, or left out if little would be
-// left of them.
-func fitting(out *term.Output, header []string, rows [][]string, order []int) ([]string, [][]string) {
-	const least, evidence, between = 12, 100, 2
-	room := out.Width
-	if !out.TTY || room <= 0 {
-		for _, row := range rows {
-			row[len(row)-1] = term.Cut(term.Clean(row[len(row)-1]), evidence)
-		}
-		return header, rows
-	}
-	var keep []int
-	widths := make([]int, len(header))
-	for _, i := range order {
-		longest := 0
-		for _, row := range rows {
-			row[i] = term.Clean(row[i])
-			longest = max(longest, utf8.RuneCountInString(row[i]))
-		}
-		widths[i] = min(max(longest, len(header[i])), max(room-between, 0))
-		if room -= widths[i] + between; room < 0 && len(keep) > 0 {
-			widths[i] += room
-			room = 0
-		}
-		if longest > 0 && widths[i] >= min(longest, least) {
-			keep = append(keep, i)
-		} else {
-			room += widths[i] + between
-		}
-	}
-	slices.Sort(keep)
-	cut := func(row []string) (out []string) {
-		for _, i := range keep {
-			cell := []rune(row[i])
-			if len(cell) > widths[i] {
-				cell = append(cell[:max(widths[i]-1, 0)], '…')
-			}
-			out = append(out, string(cell))
-		}
-		return out
-	}
-	for i, row := range rows {
-		rows[i] = cut(row)
-	}
-	return cut(header), rows
 }
 
 func orUnknown(name string) string {
@@ -108,7 +70,8 @@ func orUnknown(name string) string {
 
 // settledTable lists the claims with what follows from the server's answers.
 func settledTable(out *term.Output, r *probe.Result) error {
-	rows := [][]string{}
+	var rows [][]string
+	var open []bool // whether the claim was not confirmed
 	for _, q := range r.Settled {
 		at := strconv.Itoa(int(q.Number))
 		if q.Path != "" {
@@ -120,7 +83,14 @@ func settledTable(out *term.Output, r *probe.Result) error {
 				why += "; open: " + c.Open
 			}
 			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
+			open = append(open, c.Verdict != probe.Confirmed)
 		}
 	}
-	return out.Wide([]string{"FIELD", "CLAIM", "FROM", "VERDICT", "WHY"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "FIELD"},
+		{Name: "CLAIM", Shorten: term.End, Min: 20},
+		{Name: "FROM", Shorten: term.Middle, Min: 12, Drop: 2},
+		{Name: "VERDICT"},
+		{Name: "WHY", Shorten: term.End, Min: 20, Drop: 1},
+	}, Detail: func(i int) bool { return open[i] }})
 }

@@ -40,13 +40,25 @@ func VerifyPlan(out *term.Output, p *oracle.VerifyPlan) {
 // it has all that a server said of each field.
 func Verifications(out *term.Output, list []*probe.Verification, all bool) error {
 	var rows [][]string
+	var open []bool // whether the claim was not confirmed
 	for _, v := range list {
 		rows = append(rows, verifyRows(v, all)...)
+		for i := range v.Claims {
+			open = append(open, v.Claims[i].Verdict != probe.Confirmed)
+		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	return out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "METHOD", Drop: 4},
+		{Name: "PATH", Shorten: term.Middle, Min: 8, Drop: 2},
+		{Name: "FIELD", Shorten: term.Name, Min: 16},
+		{Name: "TYPE", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "VERDICT"},
+		{Name: "WE CONCLUDED", Shorten: term.End, Min: 20, Drop: 3},
+		{Name: "THE SERVER SAID", Shorten: term.End, Min: 20, Drop: 5},
+	}, Detail: func(i int) bool { return open[i] }})
 }
 
 // verifyRows are the rows of a method; what was said of confirmed fields is cut
@@ -84,15 +96,15 @@ func verifyRows(v *probe.Verification, all bool) [][]string {
 
 // Verified writes, in words, how a verification went.
 func Verified(out *term.Output, v *probe.Verification) {
-	fmt.Fprintf(out, "%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler\n", term.Clean(v.Method),
+	out.Sayf("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler\n", term.Clean(v.Method),
 		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, app.Counted(v.Requests, "request"), app.Counted(v.Bytes, "byte"), app.Counted(v.Executed, "request"))
 	for _, n := range v.Notes {
-		fmt.Fprintf(out, "%s\n", term.Clean(n))
+		out.Sayf("%s\n", term.Clean(n))
 	}
 	if v.Stopped != "" {
-		fmt.Fprintf(out, "unwire: error: %s\n", term.Clean(v.Stopped))
+		out.Sayf("unwire: error: %s\n", term.Clean(v.Stopped))
 		if hint := Hint(v.Reason, ""); hint != "" {
-			fmt.Fprintf(out, "unwire: hint: %s\n", hint)
+			out.Sayf("unwire: hint: %s\n", hint)
 		}
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"unwire/schema/align"
 )
 
-// Alignment prints joins and doubts as a table, or a paragraph each where that is too
-// wide.
+// Alignment prints joins and doubts as a table.
 func Alignment(out *term.Output, r *align.Report) error {
 	rows := make([][]string, 0, len(r.Joins)+len(r.Doubts))
 	for _, j := range r.Joins {
@@ -34,7 +33,16 @@ func Alignment(out *term.Output, r *align.Report) error {
 		}
 		rows = append(rows, []string{d.Message, strings.Join(numbers, ", "), "?", term.Clean(strings.Join(d.Names, ", ")), "", term.Clean(d.Settle), "", ""})
 	}
-	return out.Wide([]string{"MESSAGE", "NUMBER", "NAME", "JSON NAME", "TYPE", "OR", "VALUES", "PAIRS"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "MESSAGE", Shorten: term.Name, Min: 16},
+		{Name: "NUMBER", Shorten: term.End, Min: 6},
+		{Name: "NAME", Shorten: term.Middle, Min: 16},
+		{Name: "JSON NAME", Shorten: term.Middle, Min: 12, Drop: 4},
+		{Name: "TYPE"},
+		{Name: "OR", Shorten: term.End, Min: 12, Drop: 3},
+		{Name: "VALUES", Shorten: term.End, Min: 12, Drop: 2},
+		{Name: "PAIRS", Right: true, Drop: 1},
+	}, Detail: func(i int) bool { return i >= len(r.Joins) }})
 }
 
 // enumText lists an enum's values by number.

@@ -15,30 +15,38 @@ type ChangeColumns struct{ Captures, Replays, Proto bool }
 
 // Changes prints a changelog as a table.
 func Changes(out *term.Output, changes []contract.SchemaChange, columns ChangeColumns) error {
-	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
+	table := term.Table{Rows: make([][]string, len(changes)), Columns: []term.Column{
+		{Name: "CHANGE"},
+		{Name: "KIND", Drop: 3},
+		{Name: "ELEMENT", Shorten: term.Name, Min: 20},
+		{Name: "OLD", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "NEW", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "BREAKS"},
+		{Name: "NOTE", Shorten: term.End, Min: 16, Drop: 4},
+	}}
 	if columns.Captures {
-		header = append(header, "CAPTURES")
+		table.Columns = append(table.Columns, term.Column{Name: "CAPTURES", Shorten: term.Middle, Min: 12, Drop: 2})
 	}
 	if columns.Replays {
-		header = append(header, "REPLAYS")
+		table.Columns = append(table.Columns, term.Column{Name: "REPLAYS", Shorten: term.Middle, Min: 12, Drop: 2})
 	}
 	if columns.Proto {
-		header = append(header, "PROTO")
+		table.Columns = append(table.Columns, term.Column{Name: "PROTO", Drop: 2})
 	}
-	rows := make([][]string, len(changes))
 	for i, c := range changes {
-		rows[i] = []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, string(c.Breaks), c.Note}
+		row := []string{string(c.Change.Change), string(c.Kind), c.Element, c.Old, c.New, string(c.Breaks), c.Note}
 		if columns.Captures {
-			rows[i] = append(rows[i], firstFrames(c.Captures))
+			row = append(row, firstFrames(c.Captures))
 		}
 		if columns.Replays {
-			rows[i] = append(rows[i], firstFrames(c.Replays))
+			row = append(row, firstFrames(c.Replays))
 		}
 		if columns.Proto {
-			rows[i] = append(rows[i], c.Proto)
+			row = append(row, c.Proto)
 		}
+		table.Rows[i] = row
 	}
-	return out.Table(header, rows)
+	return out.Table(table)
 }
 
 // ChangesMarkdown writes a changelog as Markdown, a section for each kind of element.

@@ -13,12 +13,25 @@ import (
 
 // Check prints a report as tables: methods, message types and findings.
 func Check(out *term.Output, r *check.Report) error {
-	if err := out.Table([]string{"METHOD", "DIR", "TYPE", "DECODED", "BYTES EXPLAINED"}, methodRows(r)); err != nil {
+	methods := term.Table{Rows: methodRows(r), Columns: []term.Column{
+		{Name: "METHOD", Shorten: term.Name, Min: 20},
+		{Name: "DIR"},
+		{Name: "TYPE", Shorten: term.Name, Min: 16, Drop: 1},
+		{Name: "DECODED"},
+		{Name: "BYTES EXPLAINED", Right: true},
+	}}
+	if err := out.Table(methods); err != nil {
 		return err
 	}
 	if len(r.Messages) > 0 {
 		fmt.Fprintln(out)
-		if err := out.Table([]string{"MESSAGE", "SEEN", "FIELDS SEEN", "NEVER SEEN"}, typeRows(r)); err != nil {
+		types := term.Table{Rows: typeRows(r), Columns: []term.Column{
+			{Name: "MESSAGE", Shorten: term.Name, Min: 20},
+			{Name: "SEEN", Right: true},
+			{Name: "FIELDS SEEN", Right: true},
+			{Name: "NEVER SEEN", Shorten: term.End, Min: 12, Drop: 1},
+		}}
+		if err := out.Table(types); err != nil {
 			return err
 		}
 	}
@@ -27,7 +40,14 @@ func Check(out *term.Output, r *check.Report) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	return out.Table([]string{"FINDING", "MESSAGE", "FIELD", "WHAT", "SEEN", "FRAMES"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "FINDING"},
+		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
+		{Name: "FIELD", Shorten: term.Middle, Min: 12},
+		{Name: "WHAT", Shorten: term.End, Min: 12, Drop: 1},
+		{Name: "SEEN", Right: true, Drop: 3},
+		{Name: "FRAMES", Shorten: term.End, Min: 18, Drop: 2},
+	}, Detail: func(i int) bool { return i >= len(r.Unknown) && i < len(r.Unknown)+len(r.Contradicted) }})
 }
 
 func methodRows(r *check.Report) [][]string {

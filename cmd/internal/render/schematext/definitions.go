@@ -17,7 +17,12 @@ func Contents(out *term.Output, list []compare.Listing) error {
 		}
 		rows[i] = []string{string(l.Kind), l.Element, size, l.File}
 	}
-	return out.Table([]string{"KIND", "NAME", "HOLDS", "FILE"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "KIND"},
+		{Name: "NAME", Shorten: term.Name, Min: 20},
+		{Name: "HOLDS", Shorten: term.Name, Min: 10},
+		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 1},
+	}})
 }
 
 // Hits prints what a search found as a table.
@@ -26,7 +31,13 @@ func Hits(out *term.Output, hits []compare.Hit) error {
 	for i, h := range hits {
 		rows[i] = []string{string(h.Kind), h.Element, h.Type, h.Comment, h.File}
 	}
-	return out.Table([]string{"KIND", "NAME", "TYPE", "COMMENT", "FILE"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "KIND"},
+		{Name: "NAME", Shorten: term.Name, Min: 20},
+		{Name: "TYPE", Shorten: term.End, Min: 10},
+		{Name: "COMMENT", Shorten: term.End, Min: 16, Drop: 1},
+		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 2},
+	}})
 }
 
 // Refs prints the uses of a type or a number as a table.
@@ -39,5 +50,13 @@ func Refs(out *term.Output, refs []compare.Ref) error {
 		}
 		rows[i] = []string{string(r.Kind), r.Element, number, r.Label, r.Type, r.Use, r.File}
 	}
-	return out.Table([]string{"KIND", "NAME", "NUMBER", "LABEL", "TYPE", "USE", "FILE"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "KIND"},
+		{Name: "NAME", Shorten: term.Name, Min: 20},
+		{Name: "NUMBER", Right: true},
+		{Name: "LABEL", Drop: 2},
+		{Name: "TYPE", Shorten: term.Name, Min: 10, Drop: 1},
+		{Name: "USE", Shorten: term.End, Min: 10, Drop: 3},
+		{Name: "FILE", Shorten: term.Start, Min: 12, Drop: 4},
+	}})
 }

@@ -16,5 +16,13 @@ func Extractions(out *term.Output, list []contract.SchemaExtraction) error {
 			strconv.Itoa(len(x.Unresolved)),
 		}
 	}
-	return out.Table([]string{"INPUT", "FORM", "MESSAGES", "ENUMS", "SERVICES", "FIELDS", "UNRESOLVED"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "INPUT", Shorten: term.Start, Min: 20},
+		{Name: "FORM", Shorten: term.End, Min: 12, Drop: 3},
+		{Name: "MESSAGES", Right: true},
+		{Name: "ENUMS", Right: true, Drop: 2},
+		{Name: "SERVICES", Right: true, Drop: 1},
+		{Name: "FIELDS", Right: true},
+		{Name: "UNRESOLVED", Right: true},
+	}})
 }

@@ -45,7 +45,14 @@ func Match(out *term.Output, r *match.Result, most int) error {
 	for _, c := range r.Vetoed {
 		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("cannot be: ", c.Vetoes)})
 	}
-	return out.Table([]string{"RANK", "MESSAGE", "P", "BITS", "EXPLAINED", "REMARK"}, rows)
+	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
+		{Name: "RANK", Right: true},
+		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
+		{Name: "P", Right: true},
+		{Name: "BITS", Right: true, Drop: 3},
+		{Name: "EXPLAINED", Right: true, Drop: 2},
+		{Name: "REMARK", Shorten: term.End, Min: 16, Drop: 1},
+	}})
 }
 
 func listed(what string, list []string) string {

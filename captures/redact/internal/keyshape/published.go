@@ -1,0 +1,221 @@
+package keyshape
+
+import (
+	_ "embed"
+	"regexp/syntax"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"unwire/captures/redact/internal/charset"
+)
+
+// publishedRules are the expressions of a scanner of repositories, with its notice.
+//
+//go:embed gitleaks.txt
+var publishedRules string
+
+const (
+	// leastPrefix is the length of the shortest prefix of a published rule that is
+	// looked for: the filter in front of the search looks at three bytes.
+	leastPrefix = 3
+
+	// leastRun is the length of the shortest run after such a prefix.
+	leastRun = 10
+
+	// maxPrefixes is how many prefixes a rule may have.
+	maxPrefixes = 64
+)
+
+// published returns the published rules that begin with a fixed text. The others
+// look for the names of vendors near a value, which the names of secrets cover.
+var published = sync.OnceValue(func() []Shape {
+	var shapes []Shape
+	seen := make(map[string]bool)
+	for line := range strings.Lines(publishedRules) {
+		_, expression, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		re, err := syntax.Parse(expression, syntax.Perl)
+		if err != nil {
+			continue // a test says so
+		}
+		for _, s := range shapesOf(re, expression) {
+			if !seen[s.Prefix] {
+				seen[s.Prefix] = true
+				shapes = append(shapes, s)
+			}
+		}
+	}
+	return shapes
+})
+
+// shapesOf returns the shapes that cover what re matches, none if it does not begin with a
+// fixed text. A shape has every byte that may follow, and so may match more than re.
+func shapesOf(re *syntax.Regexp, source string) []Shape {
+	w := &shapeWalk{source: source, prefixes: []string{""}, open: true}
+	if group := firstGroup(re); group != nil {
+		re = group
+	}
+	w.walk(re)
+	if w.failed || w.least < leastRun {
+		return nil
+	}
+	var shapes []Shape
+	for _, p := range w.prefixes {
+		if len(p) < leastPrefix || len(p)+w.least < 16 {
+			continue
+		}
+		shapes = append(shapes, Shape{Prefix: p, chars: &w.chars, min: w.least, digit: w.chars['0'] && len(p) < 8})
+	}
+	return shapes
+}
+
+// firstGroup returns what the first group captures of a rule whose other parts only say
+// what may stand around it.
+func firstGroup(re *syntax.Regexp) *syntax.Regexp {
+	switch re.Op {
+	case syntax.OpCapture:
+		return re.Sub[0]
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			switch sub.Op {
+			case syntax.OpCapture:
+				return sub.Sub[0]
+			case syntax.OpWordBoundary, syntax.OpEmptyMatch:
+			default:
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// A shapeWalk collects the prefixes of an expression, and of the rest of it the bytes and
+// the least length.
+type shapeWalk struct {
+	source   string
+	prefixes []string
+	open     bool // the prefixes may go on
+	chars    charset.Set
+	least    int
+	failed   bool
+}
+
+func (w *shapeWalk) walk(re *syntax.Regexp) {
+	switch re.Op {
+	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpEndText, syntax.OpEndLine:
+	case syntax.OpCapture:
+		w.walk(re.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			w.walk(sub)
+		}
+	case syntax.OpLiteral:
+		w.literal(string(re.Rune), re.Flags&syntax.FoldCase != 0)
+	case syntax.OpCharClass:
+		w.class(re.Rune)
+	case syntax.OpAlternate:
+		w.alternatives(re.Sub)
+	case syntax.OpStar, syntax.OpQuest:
+		w.repeat(re.Sub[0], 0)
+	case syntax.OpPlus:
+		w.repeat(re.Sub[0], 1)
+	case syntax.OpRepeat:
+		w.repeat(re.Sub[0], re.Min)
+	default:
+		w.failed = true
+	}
+}
+
+// literal adds a text. One in any case is spelt as the rule spells it.
+func (w *shapeWalk) literal(text string, fold bool) {
+	if fold {
+		if i := strings.Index(strings.ToLower(w.source), strings.ToLower(text)); i >= 0 && w.open {
+			text = w.source[i : i+len(text)]
+		}
+	}
+	if w.open {
+		for i := range w.prefixes {
+			w.prefixes[i] += text
+		}
+		return
+	}
+	for i := range len(text) {
+		w.addRange(rune(text[i]), rune(text[i]))
+	}
+	w.least += len(text)
+}
+
+// class adds one byte of a class: to the prefixes if they are short and it is small.
+func (w *shapeWalk) class(ranges []rune) {
+	size := 0
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if ranges[i+1] >= utf8.RuneSelf && ranges[i] < utf8.RuneSelf && ranges[i] < '0' {
+			w.failed = true // all but a few
+			return
+		}
+		size += int(min(ranges[i+1], utf8.RuneSelf) - min(ranges[i], utf8.RuneSelf) + 1)
+	}
+	if w.open && size <= 4 && size*len(w.prefixes) <= maxPrefixes {
+		var longer []string
+		for _, p := range w.prefixes {
+			for i := 0; i+1 < len(ranges); i += 2 {
+				for c := ranges[i]; c <= ranges[i+1] && c < utf8.RuneSelf; c++ {
+					longer = append(longer, p+string(c))
+				}
+			}
+		}
+		w.prefixes = longer
+		return
+	}
+	w.open = false
+	for i := 0; i+1 < len(ranges); i += 2 {
+		w.addRange(ranges[i], ranges[i+1])
+	}
+	w.least++
+}
+
+func (w *shapeWalk) addRange(from, to rune) {
+	for c := from; c <= to && c < utf8.RuneSelf; c++ {
+		w.chars[c] = true
+	}
+}
+
+// alternatives adds several texts to the prefixes, or else whatever any of them has.
+func (w *shapeWalk) alternatives(subs []*syntax.Regexp) {
+	var prefixes []string
+	least, failed := -1, false
+	var chars charset.Set
+	open := w.open
+	for _, sub := range subs {
+		one := &shapeWalk{source: w.source, prefixes: append([]string(nil), w.prefixes...), open: w.open}
+		one.walk(sub)
+		failed = failed || one.failed
+		open = open && one.open
+		prefixes = append(prefixes, one.prefixes...)
+		for c := range chars {
+			chars[c] = chars[c] || one.chars[c]
+		}
+		if least < 0 || one.least < least {
+			least = one.least
+		}
+	}
+	for c := range chars {
+		w.chars[c] = w.chars[c] || chars[c]
+	}
+	w.failed = w.failed || failed || len(prefixes) > maxPrefixes
+	if w.open {
+		w.prefixes = prefixes
+	}
+	w.open, w.least = open, w.least+max(least, 0)
+}
+
+// repeat adds what occurs at least n times.
+func (w *shapeWalk) repeat(sub *syntax.Regexp, n int) {
+	w.open = false
+	before := w.least
+	w.walk(sub)
+	w.least = before + n*(w.least-before)
+}

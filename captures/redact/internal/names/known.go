@@ -1,0 +1,90 @@
+package names
+
+import "strings"
+
+// wholeNames are names that say it as a whole, normalised.
+var wholeNames = kindsOfNames(map[Kind]string{
+	Secret: "cookie setcookie credentials xamzsignature xamzsecuritytoken xgoogsignature pwd pass passcode otp totp otpcode totpcode " +
+		"mfacode mfatoken twofactorcode 2facode verificationcode onetimecode onetimepassword recoverycode recoverycodes backupcode backupcodes " +
+		"mnemonic seedphrase recoveryphrase dbpass userpass smtppass mysqlpwd pgpass dbpwd userpwd sessionid sessionkey jsessionid phpsessid " +
+		"samlresponse samlrequest samlassertion clientassertion codeverifier devicecode authcode authorizationcode secretstring " +
+		"secretbinary secretvalue secretid secrettext secrethash secretdata dpop accesskeyid appkey usersession passworddigest smscode pincode " +
+		"logincode appsecretproof clientkeydata privatekeydata",
+	Perhaps:        "token tokens jwt auth bearer csrf xsrf session sid assertion credential accesstokens magiclink hmac",
+	PerhapsKey:     "key1 key2 keysbase64",
+	parameterOrKey: "key",
+	Parameter: "code sig signature pwd pass xamzcredential xgoogcredential sas oauthsignature oauthverifier " +
+		"accesskey samlart ticket",
+	PerhapsParameter: "refresh login magic refreshkey invite verify nonce tok sess otk",
+})
+
+func kindsOfNames(lists map[Kind]string) map[string]Kind {
+	all := make(map[string]Kind)
+	for kind, list := range lists {
+		for name := range strings.FieldsSeq(list) {
+			if all[name] == Other || kind == Secret {
+				all[name] = kind
+			}
+		}
+	}
+	return all
+}
+
+// families are the names of secrets that end alike, after one of several words.
+var families = [...]struct {
+	end   string
+	names []string
+}{
+	{"token", []string{
+		"access", "refresh", "id", "session", "auth", "api", "bearer", "security", "csrf", "xsrf", "user", "device", "oauth", "jwt", "login",
+		"reset", "invite", "verification", "verify", "bot", "deploy", "service", "webhook", "admin", "bootstrap", "vault", "sas", "remember", "secret",
+		"authenticity", "github", "gitlab", "slack", "npm", "discord", "telegram", "registry", "identity", "personal", "app", "private", "gh",
+	}},
+	{"key", []string{
+		"api", "secret", "access", "private", "encryption", "auth", "signing", "subscription", "functions", "master", "account", "shared",
+		"hmac", "consumer", "admin", "function", "sas", "application",
+	}},
+	{"pass", []string{"root", "user", "db", "admin", "smtp", "mail", "ftp", "redis", "mysql", "web", "login", "keystore", "ssh", "sudo", "basicauth"}},
+	{"code", []string{"mfa", "otp", "totp", "verification", "sms", "authorization", "recovery", "backup", "security", "twofactor", "login", "reset"}},
+	{"secret", []string{""}},
+	{"password", []string{""}},
+	{"passwd", []string{""}},
+	{"passphrase", []string{""}},
+	{"authorization", []string{""}},
+}
+
+// endings are what names end with that may tell of a secret, if the value looks like one.
+var endings = [...]struct {
+	end  string
+	kind Kind
+}{
+	{"token", Perhaps},
+	{"signature", Perhaps},
+	{"session", Perhaps},
+	{"sessionid", Perhaps},
+	{"credential", Perhaps},
+	{"key", PerhapsKey},
+}
+
+// notBefore are words in front of these endings with which a name means something else: a place
+// in a list, or a key of a table or of a pair that everybody may know.
+var notBefore = strings.Fields("next page pagination continuation continue sync resume start list previous prev stop end " +
+	"public pub idempotency idempotent cache surrogate partition routingpartition sort trace websocket object shard row primarypartition group lock " +
+	"input output prompt completion max total cached reasoning dedup deduplication foreign map hot short sortby order i18n translation message label property storage query react")
+
+// byEnding classifies a normalised name by its end.
+func byEnding(name string) Kind {
+	for i := range endings {
+		start, ok := strings.CutSuffix(name, endings[i].end)
+		if !ok {
+			continue
+		}
+		for _, word := range notBefore {
+			if strings.HasSuffix(start, word) {
+				return Other
+			}
+		}
+		return endings[i].kind
+	}
+	return Other
+}

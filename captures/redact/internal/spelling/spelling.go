@@ -1,0 +1,132 @@
+// Package spelling writes a secret in the ways in which it may stand in traffic: percent-encoded,
+// escaped, in hex, base64 and base32, in UTF-16. Package redact looks for all of them once it
+// has met the secret.
+package spelling
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"strings"
+	"unicode/utf16"
+)
+
+// Of returns secret as it stands in text, in URLs, in JSON and XML, in base64, base32
+// and hex, and in UTF-16.
+func Of(secret string) []string {
+	query, path := url.QueryEscape(secret), url.PathEscape(secret)
+	l := []string{secret, query, path, lowerEscapes(query), lowerEscapes(path), url.QueryEscape(query), url.QueryEscape(path)}
+	l = append(l, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))))
+	for _, e := range []*strings.Replacer{escapesJSON, escapesSlash, escapesHTML, escapesHTMLUpper, escapesXML, escapesXMLDecimal} {
+		l = append(l, e.Replace(secret))
+	}
+	if len(secret) <= maxRespelt {
+		l = append(l, rareSpellings(secret)...)
+	}
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for _, s := range base64Spellings(enc, secret) {
+			l = append(l, s)
+			if len(secret) <= maxRespelt {
+				l = append(l, base64Spellings(base64.RawStdEncoding, s)...)
+			}
+		}
+	}
+	return append(l, base32Spellings(secret)...)
+}
+
+// rareSpellings are those that write each byte or character of a secret by its number.
+func rareSpellings(secret string) []string {
+	var l []string
+	for _, f := range []struct {
+		before, between string
+		upper           bool
+	}{
+		{"", ":", false},
+		{"", ":", true},
+		{"", " ", false},
+		{"", " ", true},
+		{"", "-", false},
+		{"", "-", true},
+		{`\x`, "", false},
+		{"0x", ", ", false},
+		{"0x", ",", false},
+		{"%", "", true},
+		{"%", "", false},
+	} {
+		l = append(l, eachByte(secret, f.before, f.between, f.upper))
+	}
+	var little, big, escaped []byte
+	for _, u := range utf16.Encode([]rune(secret)) {
+		little = append(little, byte(u), byte(u>>8))
+		big = append(big, byte(u>>8), byte(u))
+		escaped = hex.AppendEncode(append(escaped, `\u`...), []byte{byte(u >> 8), byte(u)})
+	}
+	return append(l, string(little), string(big), string(escaped))
+}
+
+// maxRespelt is the length of the longest secret that is looked for in rare spellings, in bytes.
+const maxRespelt = 512
+
+// Read-only after this.
+var (
+	escapesJSON       = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+	escapesSlash      = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "/", `\/`, "\n", `\n`)
+	escapesHTML       = strings.NewReplacer(`\`, `\\`, `"`, `\u0022`, "&", `\u0026`, "<", `\u003c`, ">", `\u003e`, "'", `\u0027`, "+", `\u002b`, "=", `\u003d`)
+	escapesHTMLUpper  = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", `\u0026`, "<", `\u003C`, ">", `\u003E`, "'", `\u0027`, "+", `\u002B`, "=", `\u003D`)
+	escapesXML        = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "'", "&apos;", "<", "&lt;", ">", "&gt;")
+	escapesXMLDecimal = strings.NewReplacer("&", "&amp;", `"`, "&#34;", "'", "&#39;", "<", "&lt;", ">", "&gt;")
+)
+
+// lowerEscapes returns s with its percent-escapes in lower case.
+func lowerEscapes(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], strings.ToLower(s[i+1:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// eachByte writes each byte of s in hex, with a text before and between them.
+func eachByte(s, before, between string, upper bool) string {
+	alphabet := "0123456789abcdef"
+	if upper {
+		alphabet = "0123456789ABCDEF"
+	}
+	out := make([]byte, 0, len(s)*(2+len(before)+len(between)))
+	for i := range len(s) {
+		if i > 0 {
+			out = append(out, between...)
+		}
+		out = append(append(out, before...), alphabet[s[i]>>4], alphabet[s[i]&15])
+	}
+	return string(out)
+}
+
+// base64Spellings returns secret as it stands in the base64 of a longer text. There it begins
+// at one of three places of a group; only the characters that are wholly its own are sure.
+func base64Spellings(enc *base64.Encoding, secret string) []string {
+	var l []string
+	for offset := range 3 {
+		s := enc.EncodeToString([]byte(strings.Repeat("\x00", offset) + secret))
+		from := []int{0, 2, 3}[offset]
+		to := (offset + len(secret)) * 8 / 6
+		l = append(l, s[from:to])
+	}
+	return l
+}
+
+// base32Spellings does the same for base32, which has five places.
+func base32Spellings(secret string) []string {
+	var l []string
+	for offset := range 5 {
+		s := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", offset) + secret))
+		l = append(l, s[(offset*8+4)/5:(offset+len(secret))*8/5])
+	}
+	return l
+}

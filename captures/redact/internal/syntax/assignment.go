@@ -1,0 +1,296 @@
+package syntax
+
+import (
+	"bytes"
+
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+)
+
+// notSecrets are what stands in place of a secret in code and in schemas.
+var notSecrets = map[string]bool{
+	"string": true, "str": true, "String": true, "true": true, "false": true, "null": true, "none": true, "None": true, "nil": true,
+	"undefined": true, "int": true, "bool": true, "boolean": true, "any": true, "number": true, "bytes": true, "object": true, "required": true,
+	"optional": true, "password": true, "token": true, "text": true, "True": true, "False": true, "type": true, "the": true, "a": true,
+}
+
+// assignment finds the value of name=value, name: value, and of an element of XML; i is at the
+// sign between them.
+func (f *Finder) assignment(b []byte, i int, final, flush bool) (match.Match, match.State) {
+	if !maySign(b, i) {
+		return match.Match{}, match.Nothing
+	}
+	if b[i] == '>' {
+		return f.element(b, i, final, flush)
+	}
+	name, at, quoted := nameBefore(b, i)
+	if len(name) < 2 || quoted && b[i] == ':' || at > 0 && (b[at-1] == '&' || b[at-1] == '?') {
+		// Members and parameters are found from their beginning.
+		return match.Match{}, match.Nothing
+	}
+	if b[i] == '=' && string(name) == "name" {
+		if m, v := f.part(b, i, final); v != match.Nothing {
+			return m, v
+		}
+	}
+	kind := f.assignedKind(b, i, name, at)
+	isParameter := kind == names.Parameter && (at == 0 || b[at-1] == ';')
+	if !kind.MayTell() && !isParameter {
+		return match.Match{}, match.Nothing
+	}
+	m, v := assignedValue(b, i, kind, isCookie(name), final, flush)
+	if v == match.Found {
+		m.Rule, m.Name = match.Parameter, string(name)
+	}
+	return m, v
+}
+
+// maySign reports whether the byte at i may be the sign of an assignment or end a tag.
+func maySign(b []byte, i int) bool {
+	switch {
+	case i < 2 || b[i] == ':' && b[i-1] == '"':
+		return false
+	case i+1 < len(b) && !mayFollow(b[i], b[i+1]):
+		return false
+	}
+	return charset.BeforeSign.Has(b[i-1]) && charset.BeforeSign.Has(b[i-2])
+}
+
+// assignedKind classifies the name at position at, in front of the sign at position i.
+func (f *Finder) assignedKind(b []byte, i int, name []byte, at int) names.Kind {
+	if isValueName(name) {
+		return f.names.Kind(siblingName(b, at))
+	}
+	kind := f.names.Kind(name)
+	if kind == names.Other && b[i] == ':' && bytes.IndexByte(name, '-') > 0 && f.names.Header(string(bytes.ToLower(name))) {
+		return names.Secret
+	}
+	return kind
+}
+
+// nameBefore returns the name in front of the sign at position i, and where it begins;
+// quoted says that a double quote ends it.
+func nameBefore(b []byte, i int) (name []byte, at int, quoted bool) {
+	end := i
+	if end > 0 && b[i] == '=' && b[end-1] == ':' {
+		end--
+	}
+	for end > 0 && i-end < 8 && (b[end-1] == ' ' || b[end-1] == '\t') {
+		end--
+	}
+	if end > 0 && (b[end-1] == '"' || b[end-1] == '\'') {
+		quoted = b[end-1] == '"'
+		end--
+	}
+	least := max(0, end-names.MaxLen)
+	at = end
+	for at > least && (charset.Name.Has(b[at-1]) || b[at-1] == ']' || b[at-1] == '[') {
+		at--
+	}
+	return b[at:end], at, quoted
+}
+
+// assignedValue finds the value after the sign at position i.
+func assignedValue(b []byte, i int, kind names.Kind, cookie, final, flush bool) (match.Match, match.State) {
+	p := i + 1
+	for p < len(b) && p-i < 3 && (b[p] == '=' && b[i] == ':' || b[p] == '>' && b[i] == '=') {
+		p++
+	}
+	p, quote, v := valueStart(b, p)
+	if v != match.Found {
+		return orNothing(v, final)
+	}
+	from, end := assignedEnd(b, p, quote, cookie)
+	cut := end == len(b)
+	if cut && !final && end-p < match.MaxSecret {
+		return match.Match{}, match.Undecided
+	}
+	value := b[from:end]
+	switch {
+	case isBearer(b, from) && (charset.LooksRandom(value) || cut):
+		return match.Match{}, match.Nothing // a shape finds it
+	case !kind.FitsParameter(value), quote == "" && !isBareSecret(b, value, end):
+		return match.Match{}, match.Nothing
+	}
+	m := match.Match{Start: from, End: end, Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}
+	if end-from >= match.MaxSecret || cut && flush {
+		m.Mask, m.Learn = &match.Mask{Chars: charset.Bare}, false
+	}
+	return m, match.Found
+}
+
+// assignedEnd returns where the value at p begins, without the scheme of an authorization, and
+// where it ends.
+func assignedEnd(b []byte, p int, quote string, cookie bool) (from, end int) {
+	end = p
+	for end < len(b) && end-p < match.MaxSecret && inAssigned(b, end, quote, cookie) {
+		end++
+	}
+	if quote == "" && !cookie {
+		return afterSchemeOf(b, p, end)
+	}
+	return afterScheme(b, p, end), end
+}
+
+// valueStart passes what stands in front of a value at p: white space, in YAML the sign of a
+// block or of a list, and a quote, which it returns with what escapes it.
+func valueStart(b []byte, p int) (_ int, quote string, _ match.State) {
+	p, v := skipBlanks(b, p)
+	if v == match.Found {
+		p, v = blockStart(b, p)
+	}
+	if v != match.Found {
+		return p, "", v
+	}
+	from := p
+	for p < len(b) && b[p] == '\\' && p-from < 8 {
+		p++
+	}
+	if p == len(b) {
+		return p, "", match.Undecided
+	}
+	if b[p] == '"' || b[p] == '\'' || b[p] == '`' {
+		return p + 1, string(b[from : p+1]), match.Found
+	}
+	return from, "", match.Found
+}
+
+// blockStart passes the end of a line and the beginning of the next one, if p is at a block or a
+// list of YAML.
+func blockStart(b []byte, p int) (int, match.State) {
+	block := p
+	if b[block] == '|' || b[block] == '>' {
+		block++
+		for block < len(b) && (b[block] == '-' || b[block] == '+') {
+			block++
+		}
+	}
+	if block == len(b) || b[block] != '\n' && b[block] != '\r' {
+		return p, match.Found
+	}
+	next, v := skipSpace(b, block)
+	switch {
+	case v != match.Found:
+		return p, v
+	case block > p && b[next-1] == ' ':
+		return next, match.Found
+	case next+2 < len(b) && b[next-1] == ' ' && b[next] == '-' && b[next+1] == ' ':
+		return next + 2, match.Found
+	}
+	return p, match.Nothing
+}
+
+// skipBlanks passes blanks in a line.
+func skipBlanks(b []byte, p int) (int, match.State) {
+	for n := 0; p < len(b); n, p = n+1, p+1 {
+		if b[p] != ' ' && b[p] != '\t' || n == 32 {
+			return p, match.Found
+		}
+	}
+	return p, match.Undecided
+}
+
+// inAssigned reports whether the byte at p belongs to a value that a quote ends, if there is
+// one. The value of a cookie goes on to the end of the line.
+func inAssigned(b []byte, p int, quote string, cookie bool) bool {
+	c := b[p]
+	switch {
+	case quote != "":
+		return c != quote[len(quote)-1] && c != '\n'
+	case cookie:
+		return c >= ' ' && c != '"' && c != '\''
+	case c == ' ':
+		return false
+	}
+	return charset.Bare.Has(c)
+}
+
+// afterSchemeOf skips the scheme of an authorization in a line, "Bearer" or "token".
+func afterSchemeOf(b []byte, from, end int) (int, int) {
+	switch string(bytes.ToLower(b[from:min(end, from+8)])) {
+	case "bearer", "basic", "token", "digest":
+	default:
+		return from, end
+	}
+	next := end
+	for next < len(b) && b[next] == ' ' && next-end < 4 {
+		next++
+	}
+	from = next
+	for next < len(b) && next-from < match.MaxSecret && charset.Bare.Has(b[next]) {
+		next++
+	}
+	if next > from {
+		return from, next
+	}
+	return from, from
+}
+
+// isBearer reports whether the scheme of bearer tokens stands in front of a position.
+func isBearer(b []byte, at int) bool {
+	const scheme = "earer "
+	return at > len(scheme) && string(b[at-len(scheme):at]) == scheme && b[at-len(scheme)-1]|0x20 == 'b'
+}
+
+// isBareSecret reports whether a value without quotes, which ends at end, is one rather than
+// a type, a variable or an expression.
+func isBareSecret(b, value []byte, end int) bool {
+	switch value[0] {
+	case '$', '%', '*', '=', ':', '|', '!', '@', '/', '-', '.', '#':
+		return false
+	}
+	if len(value) < 4 || value[len(value)-1] == ':' || notSecrets[string(value)] || end < len(b) && (b[end] == '(' || b[end] == '[' || b[end] == '{' || b[end] == '<') {
+		return false
+	}
+	letters := 0
+	for _, c := range value {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '_' {
+			letters++
+		}
+	}
+	return letters < len(value) || end == len(b) || b[end] == '\n' || b[end] == '\r'
+}
+
+// isCookie reports whether name is that of the field of cookies.
+func isCookie(name []byte) bool { return bytes.EqualFold(name, []byte("cookie")) }
+
+// isValueName reports whether name is that of the value in a pair of a name and a value.
+func isValueName(name []byte) bool { return string(name) == "value" || string(name) == "Value" }
+
+// siblingName returns the name that stands in front of a member or attribute called "value", at
+// position at: in {"name":"password","value":"x"}, in <add key="password" value="x"/>, in YAML.
+func siblingName(b []byte, at int) []byte {
+	window := b[max(0, at-lookBack):at]
+	if i := bytes.LastIndexAny(window, "{}<"); i >= 0 {
+		window = window[i+1:]
+	}
+	for _, word := range []string{"name", "key", "Name", "Key", "type"} {
+		for end := len(window); end > 0; {
+			i := bytes.LastIndex(window[:end], []byte(word))
+			if i < 0 {
+				break
+			}
+			if name := textAfter(window[i+len(word):]); len(name) > 0 {
+				return name
+			}
+			end = i
+		}
+	}
+	return nil
+}
+
+// textAfter returns the word that is assigned at the beginning of b.
+func textAfter(b []byte) []byte {
+	const around = "\\\"' \t"
+	b = bytes.TrimLeft(b, around)
+	if len(b) == 0 || b[0] != ':' && b[0] != '=' {
+		return nil
+	}
+	b = bytes.TrimLeft(b[1:], around)
+	end := 0
+	for end < len(b) && end < names.MaxLen && charset.Name.Has(b[end]) {
+		end++
+	}
+	return b[:end]
+}

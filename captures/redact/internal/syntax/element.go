@@ -1,0 +1,143 @@
+package syntax
+
+import (
+	"bytes"
+
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+)
+
+// maxPartHead is how long the rest of the head of a part of a form may be, in bytes.
+const maxPartHead = 256
+
+// element finds the text of an element of XML whose name, or whose attribute "name", tells
+// of a secret; i is at the end of its tag.
+func (f *Finder) element(b []byte, i int, final, flush bool) (match.Match, match.State) {
+	name := f.elementName(b, i)
+	if len(name) == 0 {
+		return match.Match{}, match.Nothing
+	}
+	p, v := skipSpace(b, i+1)
+	if v != match.Found {
+		return orNothing(v, final)
+	}
+	until := "<"
+	switch n, v := expect(b, p, "<![CDATA["); {
+	case v == match.Found:
+		p, until = n, "]"
+	case v == match.Undecided && !final:
+		return match.Match{}, v
+	}
+	end := p
+	for end < len(b) && end-p < match.MaxSecret && b[end] != until[0] {
+		end++
+	}
+	cut := end == len(b)
+	switch {
+	case cut && !final && end-p < match.MaxSecret:
+		return match.Match{}, match.Undecided
+	case cut && !flush:
+		return match.Match{}, match.Nothing // no element
+	}
+	value := bytes.TrimRight(b[p:end], " \t\r\n")
+	if len(value) == 0 {
+		return match.Match{}, match.Nothing
+	}
+	m := match.Match{Start: p, End: p + len(value), Secret: string(value), Learn: len(value) >= match.ShortSecret, Rule: match.Member, Name: string(name)}
+	if cut || end-p >= match.MaxSecret {
+		m.End, m.Mask, m.Learn = end, &match.Mask{Until: until}, false
+	}
+	return m, match.Found
+}
+
+// elementName returns the name that tells of a secret of the element whose tag ends at i: its
+// own, that in an attribute, or in a property list that of the element before it.
+func (f *Finder) elementName(b []byte, i int) []byte {
+	window := b[max(0, i-lookBack):i]
+	open := bytes.LastIndexByte(window, '<')
+	if open < 0 {
+		return nil
+	}
+	tag := window[open+1:]
+	if len(tag) == 0 || !charset.Member.Has(tag[0]) {
+		return nil
+	}
+	name := tag
+	if n := bytes.IndexAny(tag, " \t\r\n/"); n >= 0 {
+		name = tag[:n]
+	}
+	if f.isSecret(name) {
+		return name
+	}
+	name = nil
+	if bytes.IndexByte(tag, '=') > 0 {
+		name = siblingName(b, i)
+	} else if key, ok := bytes.CutSuffix(window[:open], []byte("</key>")); ok {
+		name = key[bytes.LastIndexByte(key, '>')+1:]
+	}
+	if !f.isSecret(name) {
+		return nil
+	}
+	return name
+}
+
+func (f *Finder) isSecret(name []byte) bool {
+	return len(name) > 0 && len(name) <= names.MaxLen && f.names.Kind(name) == names.Secret
+}
+
+// part finds the content of a part of a form; i is at the sign after "name" in its head.
+func (f *Finder) part(b []byte, i int, final bool) (match.Match, match.State) {
+	if !bytes.Contains(b[max(0, i-lookBack):i], []byte("form-data;")) {
+		return match.Match{}, match.Nothing
+	}
+	from := i + 1
+	for from < len(b) && b[from] == '"' {
+		from++
+	}
+	end := from
+	for end < len(b) && end-from <= names.MaxLen && (charset.Name.Has(b[end]) || b[end] == '[' || b[end] == ']') {
+		end++
+	}
+	if end == len(b) {
+		return match.Pending(final)
+	}
+	kind := f.names.Kind(b[from:end])
+	if !kind.MayTell() && kind != names.Parameter {
+		return match.Match{}, match.Nothing
+	}
+	m, v := partContent(b, end, kind, final)
+	if v == match.Found {
+		m.Rule, m.Name = match.Parameter, string(b[from:end])
+	}
+	return m, v
+}
+
+// partContent finds the content of a part of a form whose head goes on at p.
+func partContent(b []byte, p int, kind names.Kind, final bool) (match.Match, match.State) {
+	head := b[p:min(len(b), p+maxPartHead)]
+	n := bytes.Index(head, []byte("\n\r\n"))
+	if n < 0 {
+		if len(head) < maxPartHead {
+			return match.Pending(final)
+		}
+		return match.Match{}, match.Nothing
+	}
+	p += n + 3
+	stop := bytes.Index(b[p:min(len(b), p+match.MaxSecret)], []byte("\r\n--"))
+	if stop < 0 {
+		if !final && len(b)-p < match.MaxSecret {
+			return match.Match{}, match.Undecided
+		}
+		stop = min(len(b)-p, match.MaxSecret)
+	}
+	value := b[p : p+stop]
+	if !kind.FitsParameter(value) {
+		return match.Match{}, match.Nothing
+	}
+	m := match.Match{Start: p, End: p + stop, Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}
+	if stop == match.MaxSecret {
+		m.Mask, m.Learn = &match.Mask{Until: "\r"}, false
+	}
+	return m, match.Found
+}

@@ -1,0 +1,110 @@
+package syntax
+
+import (
+	"bytes"
+
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+)
+
+// isOwnedName reports whether a member of this name holds what another name says: that of
+// the object, or the member "name".
+func isOwnedName(name []byte) bool {
+	switch string(name) {
+	case "value", "Value", "current", "previous", "new", "old", "plain", "raw":
+		return true
+	}
+	return false
+}
+
+// ownerKind classifies what a member at position i holds by the name of the pair or of the object
+// that it is in.
+func (f *Finder) ownerKind(b []byte, i int, name []byte) names.Kind {
+	if isValueName(name) {
+		if kind := f.headerKind(siblingName(b, i)); kind != names.Other {
+			return kind
+		}
+	}
+	window := b[max(0, i-lookBack):i]
+	open := bytes.LastIndexAny(window, "{}")
+	if open < 0 || window[open] == '}' {
+		return names.Other
+	}
+	return f.names.Kind(nameOf(window[:open]))
+}
+
+// headerKind classifies the name of a field or a member.
+func (f *Finder) headerKind(name []byte) names.Kind {
+	if len(name) == 0 || len(name) > names.MaxLen {
+		return names.Other
+	}
+	kind := f.names.Kind(name)
+	if kind == names.Other && f.names.CarriesSecret(string(bytes.ToLower(name))) {
+		return names.Secret
+	}
+	return kind
+}
+
+// nameOf returns the name of the member whose value begins after b.
+func nameOf(b []byte) []byte {
+	b = bytes.TrimRight(b, " \t\r\n")
+	b, ok := bytes.CutSuffix(b, []byte(":"))
+	if !ok {
+		return nil
+	}
+	b = bytes.TrimRight(b, " \t\r\n\"\\")
+	at := len(b)
+	for at > 0 && len(b)-at < names.MaxLen && charset.Name.Has(b[at-1]) {
+		at--
+	}
+	return b[at:]
+}
+
+// listKind classifies the string at position i as an item of a list whose name tells of a
+// secret, or as the second of a pair whose first does.
+func (f *Finder) listKind(b []byte, i int) (kind names.Kind, name []byte) {
+	window := b[max(0, i-lookBack):i]
+	n := len(window)
+	for n > 0 && (window[n-1] == ' ' || window[n-1] == '\n' || window[n-1] == '\\' || window[n-1] == '\t' || window[n-1] == '\r') {
+		n--
+	}
+	if n == 0 || window[n-1] != '[' && window[n-1] != ',' {
+		return names.Other, nil
+	}
+	window = window[:n]
+	open := bytes.LastIndexAny(window, "[]{}")
+	if open < 0 || window[open] != '[' {
+		return names.Other, nil
+	}
+	if name = nameOf(window[:open]); len(name) > 0 {
+		return f.names.Kind(name), name
+	}
+	first := bytes.Trim(window[open+1:], " \t\r\n\\,")
+	if len(first) < 4 || first[0] != '"' || bytes.IndexByte(first[1:], '"') != len(first)-2 {
+		return names.Other, nil
+	}
+	name = first[1 : len(first)-1]
+	return f.headerKind(name), name
+}
+
+// inList reports whether the string at position i may be an item of a list that tells of a
+// secret.
+func (f *Finder) inList(b []byte, i int) bool {
+	if i == 0 || b[i-1] == ':' {
+		return false
+	}
+	kind, _ := f.listKind(b, i)
+	return kind.MayTell()
+}
+
+// listItem finds the string from i to end as an item of a list.
+func (f *Finder) listItem(b []byte, i, end int, quote string) (match.Match, match.State) {
+	kind, name := f.listKind(b, i)
+	value := b[min(i+1, end):end]
+	if !kind.Fits(value) {
+		return match.Match{}, match.Nothing
+	}
+	from := afterScheme(b, i+1, end)
+	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Learn: kind == names.Secret && end-from >= match.ShortSecret, Rule: match.Member, Name: string(name)}, match.Found
+}

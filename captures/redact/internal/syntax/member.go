@@ -1,0 +1,134 @@
+package syntax
+
+import (
+	"strings"
+
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+)
+
+// member finds the value of "name": "value" in JSON where the name tells of a
+// secret, also within JSON strings, where the quotes are escaped; i is at the
+// name's first quote.
+func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.State) {
+	escapes := 0
+	for escapes < 7 && i > escapes && b[i-escapes-1] == '\\' {
+		escapes++
+	}
+	quote := string(b[i-escapes : i+1])
+	name, p := memberName(b, i+1, quote)
+	if len(name) < 2 && p < len(b) {
+		return match.Match{}, match.Nothing
+	}
+	p, v := expect(b, p, quote)
+	if v != match.Found {
+		return orNothing(v, final)
+	}
+	after := p
+	if p, v = skipSpace(b, p); v != match.Found {
+		return orNothing(v, final)
+	}
+	if b[p] == ',' || b[p] == ']' {
+		return f.listItem(b, i, after-len(quote), quote)
+	}
+	if p, v = expect(b, p, ":"); v != match.Found {
+		return orNothing(v, final)
+	}
+	kind := f.names.Kind(name)
+	if kind == names.Other && isOwnedName(name) {
+		kind = f.ownerKind(b, i, name)
+	}
+	if !kind.MayTell() {
+		return match.Match{}, match.Nothing
+	}
+	if p, v = skipSpace(b, p); v != match.Found {
+		return orNothing(v, final)
+	}
+	if p, v = expect(b, p, quote); v != match.Found {
+		return orNothing(v, final)
+	}
+	m, v := f.memberValue(b, p, quote, kind, final, flush)
+	if v == match.Found {
+		m.Rule, m.Name = match.Member, string(name)
+	}
+	return m, v
+}
+
+// memberName returns the name that begins at from, without escapes, and where it ends.
+func memberName(b []byte, from int, quote string) (name []byte, end int) {
+	p := from
+	for p < len(b) && p-from <= names.MaxLen && charset.Member.Has(b[p]) {
+		p++
+	}
+	name = b[from:p]
+	if len(quote) > 1 || p == len(b) || b[p] != '\\' {
+		return name, p
+	}
+	name = append([]byte(nil), name...)
+	for p < len(b) && p-from <= 2*names.MaxLen {
+		switch {
+		case charset.Member.Has(b[p]):
+			name = append(name, b[p])
+			p++
+		case b[p] == '\\' && p+1 < len(b) && b[p+1] == '/':
+			name = append(name, '/')
+			p += 2
+		case b[p] == '\\' && p+5 < len(b) && b[p+1] == 'u' && string(b[p+2:p+4]) == "00" && charset.IsHex(strings.ToLower(string(b[p+4:p+6]))):
+			name = append(name, charset.Unhex(b[p+4])<<4|charset.Unhex(b[p+5]))
+			p += 6
+		default:
+			return name, p
+		}
+	}
+	return name, p
+}
+
+// memberValue finds the end of the value that begins at from.
+func (f *Finder) memberValue(b []byte, from int, quote string, kind names.Kind, final, flush bool) (match.Match, match.State) {
+	end := valueEnd(b, from, len(quote)-1)
+	cut := end >= len(b)
+	end = min(end, len(b))
+	if cut && !final && end-from < match.MaxSecret {
+		return match.Match{}, match.Undecided
+	}
+	from = afterScheme(b, from, end)
+	value := b[from:end]
+	if !kind.Fits(value) {
+		return match.Match{}, match.Nothing
+	}
+	m := match.Match{Start: from, End: end, Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}
+	if end-from >= match.MaxSecret || cut && flush {
+		m.Mask = &match.Mask{Until: "\""}
+		m.Learn = false
+	}
+	return m, match.Found
+}
+
+// valueEnd returns where the string that begins at from ends: at a quote with as many
+// backslashes in front of it as the first quote had, or at the end of what is searched.
+func valueEnd(b []byte, from, escapes int) int {
+	run := 0
+	end := from
+	for ; end < len(b) && end-from < match.MaxSecret; end++ {
+		switch {
+		case b[end] == '\\':
+			run++
+			continue
+		case b[end] == '"' && (escapes == 0 && run%2 == 0 || escapes > 0 && run <= escapes):
+			return end - min(run, escapes)
+		}
+		run = 0
+	}
+	return end
+}
+
+// afterScheme skips the scheme of an authorization.
+func afterScheme(b []byte, from, end int) int {
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
+		if n := len(scheme); end-from > n && string(b[from:from+n]) == scheme {
+			return from + n
+		}
+	}
+	return from
+}

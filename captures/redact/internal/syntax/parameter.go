@@ -1,0 +1,56 @@
+package syntax
+
+import (
+	"unwire/captures/redact/internal/charset"
+	"unwire/captures/redact/internal/match"
+	"unwire/captures/redact/internal/names"
+)
+
+// Parameter finds the value of name=value, as in a form or in a URL that
+// stands in a text; from is where the name begins.
+func (f *Finder) Parameter(b []byte, from int, final, flush bool) (match.Match, match.State) {
+	p := from
+	for p < len(b) && p-from <= names.MaxLen && charset.Name.Has(b[p]) {
+		p++
+	}
+	if p-from > names.MaxLen {
+		return match.Match{}, match.Nothing
+	}
+	if p == len(b) {
+		return match.Pending(final)
+	}
+	if b[p] != '=' || p-from < 2 {
+		return match.Match{}, match.Nothing
+	}
+	kind := f.names.Kind(b[from:p])
+	if kind == names.Other {
+		return match.Match{}, match.Nothing
+	}
+	m, v := parameterValue(b, p+1, kind, final, flush)
+	if v == match.Found {
+		m.Rule, m.Name = match.Parameter, string(b[from:p])
+	}
+	return m, v
+}
+
+// parameterValue finds the end of the value that begins at from.
+func parameterValue(b []byte, from int, kind names.Kind, final, flush bool) (match.Match, match.State) {
+	end := from
+	for end < len(b) && end-from < match.MaxSecret && charset.Token.Has(b[end]) {
+		end++
+	}
+	if end == len(b) && end-from < match.MaxSecret && !final {
+		return match.Match{}, match.Undecided
+	}
+	value := b[from:end]
+	if !kind.FitsParameter(value) {
+		return match.Match{}, match.Nothing
+	}
+
+	m := match.Match{Start: from, End: end, Secret: string(value), Learn: kind == names.Secret && len(value) >= match.ShortSecret}
+	if end-from >= match.MaxSecret || end == len(b) && flush {
+		m.Mask = &match.Mask{Chars: charset.Token}
+		m.Learn = false
+	}
+	return m, match.Found
+}

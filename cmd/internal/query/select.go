@@ -1,0 +1,168 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/filter"
+	"unwire/schema"
+)
+
+// A selector evaluates a filter for the exchanges of a capture. It reads what the filter
+// depends on, and of that the costly parts only where the others leave it undecided.
+type selector struct {
+	c      *Capture
+	filter *filter.Filter
+	defs   *schema.Schema // for the types of messages; nil for none
+	now    time.Time
+	notes  map[int64][]captures.Note
+}
+
+// newSelector reads the notes of a capture if the filter depends on them.
+//
+// Errors: of a damaged capture, with the notes that could be read.
+func (c *Capture) newSelector(ctx context.Context, f *filter.Filter, defs *schema.Schema) (*selector, error) {
+	s := &selector{c: c, filter: f, defs: defs, now: time.Now(), notes: map[int64][]captures.Note{}}
+	if f.Needs()&filter.Notes == 0 {
+		return s, nil
+	}
+	list, err := c.Notes(ctx, 0)
+	for _, n := range list {
+		s.notes[n.Exchange] = append(s.notes[n.Exchange], n)
+	}
+	return s, err
+}
+
+// exchange is what the filter is told of a listed exchange.
+func (s *selector) exchange(l *conversation.Listed) *filter.Exchange {
+	return &filter.Exchange{
+		Exchange: l.Exchange, Call: l.Call, Code: l.Code, FramesUp: l.FramesUp, FramesDown: l.FramesDown,
+		Notes: s.notes[l.ID], Missing: filter.Head, Now: s.now,
+	}
+}
+
+// selects reports whether the filter selects a listed exchange.
+func (s *selector) selects(ctx context.Context, l *conversation.Listed) (bool, error) {
+	x := s.exchange(l)
+	value := s.filter.Exchange(x)
+	if value == filter.Unknown && s.filter.Needs()&(filter.Head|filter.Frames) != 0 {
+		rec, err := s.c.Exchange(ctx, l.ID)
+		if err != nil {
+			return false, err
+		}
+		x.Exchange, x.Missing = rec, 0
+		value = s.filter.Exchange(x)
+	}
+	if value == filter.Unknown && s.filter.Needs()&filter.Frames != 0 {
+		var err error
+		if value, err = s.scan(ctx, x); err != nil {
+			return false, err
+		}
+	}
+	return value == filter.Yes, nil
+}
+
+// scan evaluates the filter while the frames of an exchange are read, as far as it takes.
+func (s *selector) scan(ctx context.Context, x *filter.Exchange) (filter.Truth, error) {
+	scan := s.filter.Scan(x)
+	stream := decode.NewStream(x.Exchange, decode.Options{Profile: s.c.Profile(), Split: s.c.Splitting})
+	add := func(frames []decode.Frame) {
+		for i := range frames {
+			scan.Add(s.frame(x.Call, &frames[i]))
+		}
+	}
+	for chunk, err := range s.c.Chunks(ctx, x.ID, 0) {
+		if err != nil {
+			return filter.Unknown, err
+		}
+		add(stream.Feed(chunk))
+		if value := scan.Result(false); value != filter.Unknown {
+			return value, nil
+		}
+	}
+	add(stream.Close())
+	return scan.Result(true), nil
+}
+
+// frame is what the filter is told of a frame.
+func (s *selector) frame(call decode.Call, f *decode.Frame) filter.Frame {
+	var md protoreflect.MessageDescriptor
+	if s.defs != nil && s.filter.Needs()&filter.Types != 0 {
+		md = s.defs.FrameType(call, f.Dir)
+	}
+	return filter.Frame{Frame: f, Type: md}
+}
+
+// Select lists the exchanges that a filter selects. Defs are the definitions of their
+// messages; they may be nil, and are used if the filter needs types.
+//
+// Errors: as List. What cannot be read is not selected.
+func (c *Capture) Select(ctx context.Context, f *filter.Filter, defs *schema.Schema) (*conversation.List, error) {
+	list, damage := c.List(ctx)
+	if list == nil || f.String() == "" {
+		return list, damage
+	}
+	s, err := c.newSelector(ctx, f, defs)
+	if err != nil && !errors.Is(err, captures.ErrDamaged) {
+		return list, err
+	}
+	damage = cmp.Or(damage, err)
+	selected := list.Exchanges[:0]
+	for i := range list.Exchanges {
+		ok, err := s.selects(ctx, &list.Exchanges[i])
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
+			return nil, err
+		}
+		damage = cmp.Or(damage, err)
+		if ok {
+			selected = append(selected, list.Exchanges[i])
+		}
+	}
+	list.Exchanges = slices.Clip(selected)
+	return list, damage
+}
+
+// Selects reports whether a filter selects an exchange that was not listed with List.
+//
+// Errors: of a damaged capture.
+func (c *Capture) Selects(ctx context.Context, f *filter.Filter, defs *schema.Schema, l *conversation.Listed) (bool, error) {
+	s, err := c.newSelector(ctx, f, defs)
+	if err != nil {
+		return false, err
+	}
+	return s.selects(ctx, l)
+}
+
+// maxKnownValues bounds the values of a key that are offered.
+const maxKnownValues = 100
+
+// FilterValues returns the values of a key of the filter language that a capture has, the
+// most frequent first: hosts, methods and what else a listing tells.
+func (c *Capture) FilterValues(ctx context.Context, key string) []string {
+	list, err := c.List(ctx)
+	if err != nil {
+		return nil // completion offers what is certain
+	}
+	counts := map[string]int{}
+	for i := range list.Exchanges {
+		if v := filter.Value(key, (&selector{}).exchange(&list.Exchanges[i])); v != "" {
+			counts[v]++
+		}
+	}
+	var values []string
+	for v := range counts {
+		values = append(values, v)
+	}
+	slices.SortFunc(values, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return values[:min(len(values), maxKnownValues)]
+}

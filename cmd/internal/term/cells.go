@@ -1,0 +1,46 @@
+package term
+
+import (
+	"github.com/clipperhouse/displaywidth"
+)
+
+// Cells is how many cells of a terminal text takes, without its colours. Characters count
+// one by one, as terminals and the drawing of tables count: wide ones (CJK, emoji) two,
+// combining ones none.
+func Cells(s string) int {
+	n, escaped := 0, false
+	for _, r := range s {
+		switch {
+		case r == '\x1b':
+			escaped = true
+		case escaped:
+			escaped = r < '@' || r == '['
+		default:
+			n += displaywidth.Rune(r)
+		}
+	}
+	return n
+}
+
+// FirstCells returns as much of the beginning of s as fits in width cells. What is one
+// character on screen is not divided.
+func FirstCells(s string, width int) string {
+	end, n := 0, 0
+	for g := displaywidth.StringGraphemes(s); g.Next(); {
+		if n += Cells(g.Value()); n > width {
+			break
+		}
+		end += len(g.Value())
+	}
+	return s[:end]
+}
+
+// lastCells returns as much of the end of s as fits in width cells.
+func lastCells(s string, width int) string {
+	excess := Cells(s) - width
+	for g := displaywidth.StringGraphemes(s); excess > 0 && g.Next(); {
+		excess -= Cells(g.Value())
+		s = s[len(g.Value()):]
+	}
+	return s
+}

@@ -1,0 +1,70 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+)
+
+// minWidth is the narrowest terminal for which lines are broken.
+const minWidth = 20
+
+// Paragraph writes text after a head, broken at spaces where it is wider than the
+// terminal; the lines after the first are indented by two more spaces. Only a word that
+// is longer than a line is divided.
+func (o *Output) Paragraph(b *strings.Builder, indent, head, text string) {
+	o.breakWords(b, indent, head, Clean(text))
+}
+
+// Sayf writes sentences. On a terminal, lines that are wider than it are broken at spaces,
+// and the rest of a line is indented.
+func (o *Output) Sayf(format string, args ...any) {
+	fmt.Fprint(o, o.wrap(fmt.Sprintf(format, args...)))
+}
+
+func (o *Output) wrap(text string) string {
+	if !o.TTY || o.Width <= 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body := strings.TrimSuffix(line, "\n")
+		if Cells(body) <= o.Width {
+			b.WriteString(line)
+			continue
+		}
+		indent := body[:len(body)-len(strings.TrimLeft(body, " "))]
+		o.breakWords(&b, indent, "", body)
+	}
+	return b.String()
+}
+
+// breakWords writes a paragraph of text that is clean.
+func (o *Output) breakWords(b *strings.Builder, indent, head, text string) {
+	width := max(o.Width, minWidth)
+	if o.Width <= 0 {
+		width = unlimited
+	}
+	head = indent + head
+	hanging := indent + "  "
+	at, begin := Cells(head), true
+	b.WriteString(head)
+	for word := range strings.FieldsSeq(text) {
+		gap := 1
+		if begin {
+			gap = 0
+		}
+		if at+gap+Cells(word) > width && !begin {
+			b.WriteString("\n" + hanging)
+			at, gap = len(hanging), 0
+		}
+		for at+gap+Cells(word) > width { // longer than a line
+			part := FirstCells(word, max(width-at-gap, 2))
+			b.WriteString(part + "\n" + hanging)
+			word, at, gap = word[len(part):], len(hanging), 0
+		}
+		b.WriteString(" "[:gap] + word)
+		at += gap + Cells(word)
+		begin = false
+	}
+	b.WriteByte('\n')
+}

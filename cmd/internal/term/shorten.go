@@ -1,0 +1,148 @@
+package term
+
+import (
+	"strings"
+	"unicode"
+)
+
+const ellipsis = "…"
+
+// A Shortening says which part of a text is left out where it does not fit.
+type Shortening int
+
+const (
+	// whole leaves nothing out: numbers, ids and codes. On a terminal that is too narrow
+	// even for them, the end is.
+	whole Shortening = iota
+
+	// Middle leaves out the middle: addresses, URLs.
+	Middle
+
+	// End leaves out the end, at a word: sentences.
+	End
+
+	// Start leaves out the beginning: paths of files.
+	Start
+
+	// Name leaves out packages and folders before the last name: shop.v1.OrderService/List
+	// becomes …OrderService/List.
+	Name
+)
+
+// Shorten makes cleaned text at most width cells wide. Wide characters count as two.
+func Shorten(s string, width int, how Shortening) string { return how.apply(s, width) }
+
+func (how Shortening) apply(s string, width int) string {
+	if Cells(s) <= width {
+		return s
+	}
+	switch how {
+	case Middle:
+		return cutMiddle(s, width)
+	case Start:
+		return cutStart(s, width)
+	case Name:
+		return cutName(s, width)
+	case End:
+		return cutEnd(s, width)
+	}
+	return FirstCells(s, width-1) + ellipsis
+}
+
+// cutMiddle keeps more of the end than of the beginning: names differ there.
+func cutMiddle(s string, width int) string {
+	head := FirstCells(s, (width-1)*2/5)
+	return head + ellipsis + lastCells(s, width-1-Cells(head))
+}
+
+// cutStart cuts before a slash, if there is one in what is kept.
+func cutStart(s string, width int) string {
+	kept := lastCells(s, width-Cells(ellipsis))
+	if at := strings.IndexByte(kept, '/'); at > 0 && at < len(kept)-1 {
+		kept = kept[at:]
+	}
+	return ellipsis + kept
+}
+
+// cutEnd cuts after a word where that does not cost a third of the width.
+func cutEnd(s string, width int) string {
+	kept := FirstCells(s, width-1)
+	if at := strings.LastIndexFunc(kept, unicode.IsSpace); at > 0 && !beginsWithSpace(s[len(kept):]) {
+		if words := strings.TrimRightFunc(kept[:at], unicode.IsSpace); Cells(words)+2 >= width*2/3 {
+			return words + " " + ellipsis
+		}
+	}
+	return strings.TrimRightFunc(kept, unicode.IsSpace) + ellipsis
+}
+
+func beginsWithSpace(s string) bool {
+	return s != "" && unicode.IsSpace([]rune(s)[0])
+}
+
+// nameBreaks separate the parts of qualified names.
+const nameBreaks = "./"
+
+// lastName is the part of a qualified name that tells it from others: Service/Method of
+// pkg.v1.Service/Method, Message.field of pkg.v1.Message.field. Anything with a space or
+// a scheme in it has no such part.
+func lastName(s string) string {
+	if strings.ContainsAny(s, " :") {
+		return ""
+	}
+	end := len(s)
+	for range 2 {
+		at := strings.LastIndexAny(s[:end], nameBreaks)
+		if at < 0 {
+			return s
+		}
+		end = at
+	}
+	return s[end+1:]
+}
+
+// cutName leaves out what stands before the last names, at a dot or slash.
+func cutName(s string, width int) string {
+	if lastName(s) == "" {
+		return cutURL(s, width)
+	}
+	for i := range s {
+		if i == 0 || !strings.ContainsRune(nameBreaks, rune(s[i-1])) {
+			continue
+		}
+		if short := ellipsis + s[i:]; Cells(short) <= width && len(s[i:]) >= len(lastName(s)) {
+			return short
+		}
+	}
+	if last := lastName(s); Cells(last) <= width {
+		return last
+	}
+	return cutMiddle(lastName(s), width)
+}
+
+// cutURL leaves out of "METHOD URL" what tells least: the query, the scheme, then the
+// beginning of host and path up to a slash.
+func cutURL(s string, width int) string {
+	method, url := "", s
+	if head, rest, ok := strings.Cut(s, " "); ok {
+		method, url = head+" ", rest
+	}
+	_, bare, ok := strings.Cut(url, "://")
+	if !ok {
+		return cutMiddle(s, width)
+	}
+	query := ""
+	if path, _, ok := strings.Cut(bare, "?"); ok {
+		bare, query = path, "?"+ellipsis
+	}
+	for _, short := range []string{method + url[:strings.Index(url, "://")+3] + bare + query, method + bare + query} {
+		if Cells(short) <= width {
+			return short
+		}
+	}
+	for i, r := range bare {
+		if short := method + ellipsis + bare[i:] + query; r == '/' && Cells(short) <= width {
+			return short
+		}
+	}
+	return cutMiddle(method+bare+query, width)
+}

@@ -1,0 +1,242 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// A Table is rows under a header. On a terminal it is drawn so that it fits: one line
+// per row, the least important columns dropped, long cells shortened. Elsewhere it is
+// tab-separated, with everything in it.
+type Table struct {
+	Columns []Column
+	Rows    [][]string
+
+	// Detail, if set, reports a row whose cells are written out below the table where
+	// the table had to shorten or drop them: a failure with its reason, for example.
+	Detail func(row int) bool
+
+	// Indent is written before each line of a drawn table.
+	Indent string
+
+	// NoHeader leaves the header out of a drawn table.
+	NoHeader bool
+}
+
+// A Column says what a column of a table is called and what may become of it on a
+// narrow terminal.
+type Column struct {
+	Name string
+
+	// Drop says how soon the column is left out of a table that is too wide: the
+	// highest number first. Default: 0, never.
+	Drop int
+
+	// Shorten says which part of a cell that is too wide is left out. Default: none.
+	Shorten Shortening
+
+	// Min is the width in cells below which the column is not shortened while there
+	// are columns to drop. Default: the width of the header.
+	Min int
+
+	// Right aligns the cells to the right, as numbers are.
+	Right bool
+
+	// On limits the column to terminals or to other outputs. Default: both.
+	On Medium
+
+	// Paint, if set, colours a cell of a drawn table; text is the whole cell, and shown
+	// what is left of it.
+	Paint func(text, shown string) string
+}
+
+// A Medium is where a column is shown.
+type Medium int
+
+const (
+	everywhere Medium = iota
+	Drawn             // on terminals only
+	Plain             // in tab-separated tables only
+)
+
+// columnGap is the number of spaces between two columns.
+const columnGap = 2
+
+// Table writes a table. Cells may hold anything: they are cleaned.
+func (o *Output) Table(t Table) error {
+	for i, row := range t.Rows {
+		if len(row) != len(t.Columns) {
+			return fmt.Errorf("draw table: row %d has %d cells for %d columns", i, len(row), len(t.Columns))
+		}
+	}
+	if !o.TTY {
+		return o.writeTSV(t.on(Plain))
+	}
+	return o.draw(t.on(Drawn))
+}
+
+// on returns the table with the columns that a medium has, its cells cleaned.
+func (t Table) on(m Medium) Table {
+	var keep []int
+	for i, c := range t.Columns {
+		if c.On == everywhere || c.On == m {
+			keep = append(keep, i)
+		}
+	}
+	out := t
+	out.Columns = pick(t.Columns, keep)
+	out.Rows = make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		out.Rows[i] = pick(row, keep)
+		for j, cell := range out.Rows[i] {
+			out.Rows[i][j] = Clean(cell)
+		}
+	}
+	return out
+}
+
+func pick[T any](list []T, keep []int) []T {
+	out := make([]T, len(keep))
+	for i, k := range keep {
+		out[i] = list[k]
+	}
+	return out
+}
+
+func (o *Output) writeTSV(t Table) error {
+	var b strings.Builder
+	for i, c := range t.Columns {
+		if i > 0 {
+			b.WriteByte('\t')
+		}
+		b.WriteString(c.Name)
+	}
+	b.WriteByte('\n')
+	for _, row := range t.Rows {
+		b.WriteString(strings.Join(row, "\t"))
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(o.Writer, b.String())
+	return err
+}
+
+// draw writes a table within the width of the terminal.
+func (o *Output) draw(t Table) error {
+	width := o.Width - Cells(t.Indent)
+	if o.Width <= 0 {
+		width = unlimited
+	}
+	l := fit(t, width)
+
+	rows := make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		rows[i] = make([]string, len(l.columns))
+		for k, j := range l.columns {
+			shown := t.Columns[j].Shorten.apply(row[j], l.widths[k])
+			if paint := t.Columns[j].Paint; paint != nil {
+				shown = paint(row[j], shown)
+			}
+			rows[i][k] = shown
+		}
+	}
+	lines, err := o.layOut(t, l, rows)
+	if err != nil {
+		return fmt.Errorf("draw table: %w", err)
+	}
+
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(t.Indent + line + "\n")
+	}
+	o.writeDetails(&b, t, l)
+	if len(l.dropped) > 0 {
+		note := fmt.Sprintf("(hidden at this width: %s)", strings.Join(l.dropped, ", "))
+		b.WriteString(t.Indent + o.Dim(End.apply(note, width)) + "\n")
+	}
+	_, err = io.WriteString(o.Writer, b.String())
+	return err
+}
+
+// layOut aligns the cells of a table in lines. Its cells have their final width.
+func (o *Output) layOut(t Table, l layout, rows [][]string) ([]string, error) {
+	align := make([]tw.Align, len(l.columns))
+	header := make([]any, len(l.columns))
+	for k, j := range l.columns {
+		align[k] = tw.AlignLeft
+		if t.Columns[j].Right {
+			align[k] = tw.AlignRight
+		}
+		header[k] = End.apply(t.Columns[j].Name, l.widths[k])
+	}
+
+	var b strings.Builder
+	w := tablewriter.NewTable(&b,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.Off},
+			},
+		})),
+		tablewriter.WithEastAsian(tw.Off), // as Cells has it
+		tablewriter.WithPadding(tw.Padding{Right: strings.Repeat(" ", columnGap), Overwrite: true}),
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+	)
+	if !t.NoHeader {
+		w.Header(header...)
+	}
+	if err := w.Bulk(rows); err != nil {
+		return nil, err
+	}
+	if err := w.Render(); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	if !t.NoHeader && len(lines) > 0 {
+		lines[0] = o.Bold(lines[0])
+	}
+	return lines, nil
+}
+
+// writeDetails writes out the rows that need it and of which cells were shortened or
+// dropped, each as a paragraph.
+func (o *Output) writeDetails(b *strings.Builder, t Table, l layout) {
+	if t.Detail == nil {
+		return
+	}
+	width := max(o.Width-Cells(t.Indent), 1)
+	for i, row := range t.Rows {
+		if !t.Detail(i) {
+			continue
+		}
+		title := Middle.apply(row[0], width)
+		var cut []int
+		for j, cell := range row {
+			at := slices.Index(l.columns, j)
+			whole := cell == "" || at >= 0 && t.Columns[j].Shorten.apply(cell, l.widths[at]) == cell
+			if !whole && (j > 0 || title != cell) {
+				cut = append(cut, j)
+			}
+		}
+		if len(cut) == 0 {
+			continue
+		}
+		b.WriteString("\n" + t.Indent + o.Bold(title) + "\n")
+		for _, j := range cut {
+			o.Paragraph(b, t.Indent+"  ", o.Dim(t.Columns[j].Name+": "), row[j])
+		}
+	}
+}

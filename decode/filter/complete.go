@@ -1,0 +1,232 @@
+package filter
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Candidate can be put in the place of a part of a filter.
+type Candidate struct {
+	Text  string
+	About string // a short description; may be ""
+}
+
+// A Completion is what can stand at a position of a filter.
+type Completion struct {
+	// From and To are the offsets of the text that a candidate replaces.
+	From, To   int
+	Candidates []Candidate // best first
+}
+
+// words are the operators between terms.
+var words = []Candidate{{"and", "both match"}, {"or", "one of both matches"}, {"not", "the next does not match"}, {"(", "a group"}}
+
+// Complete returns what can stand at an offset of a text. Known returns the values of a key
+// that a capture has, most frequent first; it may be nil.
+//
+// Errors: *Error, if the text before the term is no filter.
+func Complete(text string, at int, known func(key string) []string) (Completion, error) {
+	text = text[:min(max(at, 0), len(text))]
+	from := termStart(text)
+	if err := checkBefore(text[:from]); err != nil {
+		return Completion{From: from, To: len(text)}, err
+	}
+	name, rest := cutKey(text[from:])
+	k := keyOf(name)
+	switch {
+	case k == nil || rest == "":
+		return completeKey(text, from), nil
+	case k.kind == wordKey || k.kind == headerKey:
+		return completeWord(text, k, known), nil
+	case k.kind == pathKey:
+		return candidates(text, from+len("path:"), values("path", known), rest[0] == ':'), nil
+	}
+	return completeNumber(text, k, from+len(name)), nil
+}
+
+// termStart is the offset of the term that the end of a text is in.
+func termStart(text string) int {
+	start := 0
+	eachRune(text, func(i int, r rune, quoted bool) {
+		if !quoted && (unicode.IsSpace(r) || r == '(' || r == ')') {
+			start = i + utf8.RuneLen(r)
+		}
+	})
+	return start
+}
+
+// eachRune calls do with each character of a text, and whether it is in double quotes.
+func eachRune(text string, do func(i int, r rune, quoted bool)) {
+	quoted, escaped := false, false
+	for i, r := range text {
+		if r == '"' && !escaped {
+			quoted = !quoted
+		}
+		do(i, r, quoted)
+		escaped = quoted && r == '\\' && !escaped
+	}
+}
+
+// checkBefore returns the error of the text before a term, which may lack the terms and the
+// parentheses that are to come.
+func checkBefore(text string) error {
+	text = strings.TrimRightFunc(text, unicode.IsSpace)
+	open := 0
+	eachRune(text, func(_ int, r rune, quoted bool) {
+		switch {
+		case quoted:
+		case r == '(':
+			open++
+		case r == ')':
+			open--
+		}
+	})
+	if !endsInOperand(text) {
+		text += " id:1"
+	}
+	_, err := Parse(text+strings.Repeat(")", max(open, 0)), time.Now())
+	return err
+}
+
+// endsInOperand reports whether a text ends behind an operand, so that none has to follow.
+func endsInOperand(text string) bool {
+	last := text[termStart(text):]
+	return text == "" || strings.HasSuffix(text, ")") || last != "" && last != "or" && last != "and" && last != "not"
+}
+
+// cutKey divides a term behind its key; rest begins with the operator.
+func cutKey(term string) (name, rest string) {
+	i := strings.IndexAny(term, `:=!<>"`)
+	if i < 0 {
+		return term, ""
+	}
+	return term[:i], term[i:]
+}
+
+// completeKey completes the name of a key, or an operator between terms.
+func completeKey(text string, from int) Completion {
+	c := Completion{From: from, To: len(text)}
+	prefix := strings.ToLower(text[from:])
+	for i := range keys {
+		if k := &keys[i]; strings.HasPrefix(k.name, prefix) {
+			c.Candidates = append(c.Candidates, Candidate{k.name + ":", k.about})
+		}
+	}
+	for _, w := range words {
+		if strings.HasPrefix(w.Text, prefix) {
+			c.Candidates = append(c.Candidates, w)
+		}
+	}
+	return c
+}
+
+// completeWord completes one of the patterns behind a key and a colon.
+func completeWord(text string, k *key, known func(string) []string) Completion {
+	from := strings.LastIndexAny(text, ":!,") + 1
+	if quote := openquote(text); quote >= 0 {
+		from = quote
+	}
+	list := values(k.name, known)
+	for _, w := range k.words {
+		if !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return candidates(text, from, list, true)
+}
+
+// openQuote is the offset of the quote that is not closed; -1 if there is none.
+func openquote(text string) int {
+	at := -1
+	eachRune(text, func(i int, _ rune, quoted bool) {
+		switch {
+		case !quoted:
+			at = -1
+		case at < 0:
+			at = i
+		}
+	})
+	return at
+}
+
+func values(key string, known func(string) []string) []string {
+	if known == nil {
+		return nil
+	}
+	return slices.Clone(known(key))
+}
+
+// candidates are the values that begin with the end of a text, without regard to case.
+func candidates(text string, from int, list []string, ok bool) Completion {
+	c := Completion{From: min(from, len(text)), To: len(text)}
+	prefix := strings.ToLower(strings.TrimPrefix(text[c.From:], `"`))
+	for _, v := range list {
+		if ok && strings.HasPrefix(strings.ToLower(v), prefix) {
+			c.Candidates = append(c.Candidates, Candidate{Text: quote(v)})
+		}
+	}
+	return c
+}
+
+// quote returns the pattern that matches a text alone, in quotes where it needs them.
+func quote(text string) string {
+	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(text)
+	bare := text != "" && text != "and" && text != "or" && text != "not" &&
+		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()",:=!<>`, r) })
+	if bare {
+		return escaped
+	}
+	return `"` + strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(escaped) + `"`
+}
+
+// completeNumber completes the operator behind a key, or the unit behind a number.
+func completeNumber(text string, k *key, operatorAt int) Completion {
+	rest := text[operatorAt:]
+	digits := strings.TrimLeft(rest, ":=!<>,")
+	if digits == "" {
+		c := Completion{From: operatorAt, To: len(text)}
+		for _, o := range k.operators() {
+			if strings.HasPrefix(o, rest) {
+				c.Candidates = append(c.Candidates, Candidate{Text: o})
+			}
+		}
+		return c
+	}
+	value, unit := splitUnit(digits)
+	c := Completion{From: len(text) - len(unit), To: len(text)}
+	var units []string
+	switch {
+	case value == "":
+	case k.kind == sizeKey:
+		for _, u := range sizeUnits {
+			units = append(units, u.name)
+		}
+	case k.kind == durationKey, k.kind == timeKey && strings.HasPrefix(digits, "-"):
+		for _, u := range durationUnits {
+			units = append(units, u.name)
+		}
+	}
+	for _, u := range units {
+		if strings.HasPrefix(u, unit) {
+			c.Candidates = append(c.Candidates, Candidate{Text: u})
+		}
+	}
+	return c
+}
+
+// Value returns the value of an exchange that completion offers for a key of words; "" if
+// it has none.
+func Value(key string, x *Exchange) string {
+	k := keyOf(key)
+	if k == nil || k.kind != wordKey || k.facts != 0 || k.name == "is" {
+		return ""
+	}
+	values, _ := (&term{key: k}).words(x)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}

@@ -1,0 +1,166 @@
+package filter
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A comparison is an operator behind a key.
+type comparison string
+
+// comparisons are all of them; one comes before those that it begins with.
+var comparisons = [...]comparison{"!=", "<=", ">=", "=", "<", ">"}
+
+// holds reports whether a comparison is true for what two values compare as.
+func (c comparison) holds(order int) bool {
+	switch c {
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	}
+	return order == 0
+}
+
+// A number is an integer if exact is set, else a fraction. Instants and durations are in
+// nanoseconds.
+type number struct {
+	exact    bool
+	integer  int64
+	fraction float64
+}
+
+func exactly(n int64) number { return number{exact: true, integer: n, fraction: float64(n)} }
+
+// parseNumber reads a number as a field's value has it.
+func parseNumber(text string) (number, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return exactly(n), true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(f) || strings.HasPrefix(text, "0x") {
+		return number{}, false
+	}
+	return number{fraction: f}, true
+}
+
+func (n number) compare(m number) int {
+	if n.exact && m.exact {
+		return cmp.Compare(n.integer, m.integer)
+	}
+	return cmp.Compare(n.fraction, m.fraction)
+}
+
+// sizeUnits are the units of sizes in bytes.
+var sizeUnits = []struct {
+	name  string
+	bytes float64
+}{
+	{"B", 1},
+	{"K", 1e3},
+	{"KB", 1e3},
+	{"M", 1e6},
+	{"MB", 1e6},
+	{"G", 1e9},
+	{"GB", 1e9},
+	{"T", 1e12},
+	{"TB", 1e12},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+}
+
+// durationUnits are the units of durations.
+var durationUnits = []struct {
+	name string
+	unit time.Duration
+}{
+	{"ns", time.Nanosecond}, {"us", time.Microsecond}, {"ms", time.Millisecond}, {"s", time.Second}, {"m", time.Minute}, {"h", time.Hour},
+}
+
+// splitUnit divides a number from its unit.
+func splitUnit(text string) (value, unit string) {
+	end := strings.LastIndexAny(text, "0123456789.") + 1
+	return text[:end], text[end:]
+}
+
+// parseDecimal reads an integer or a decimal fraction.
+func parseDecimal(text string) (number, bool) {
+	digits := strings.TrimPrefix(text, "-")
+	whole, fraction, dot := strings.Cut(digits, ".")
+	if !areDigits(whole) || dot && !areDigits(fraction) {
+		return number{}, false
+	}
+	return parseNumber(text)
+}
+
+func areDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// parsePlain reads a number without a unit.
+func parsePlain(key, text string) (number, error) {
+	if n, ok := parseDecimal(text); ok {
+		return n, nil
+	}
+	return number{}, errorf("%s wants a number, such as 7, not %s", key, quoted(text))
+}
+
+func parseSize(key, text string) (number, error) {
+	value, unit := splitUnit(text)
+	if n, ok := parseDecimal(value); ok {
+		if unit == "" {
+			return n, nil
+		}
+		for _, u := range sizeUnits {
+			if u.name == unit {
+				return number{fraction: n.fraction * u.bytes}, nil
+			}
+		}
+	}
+	return number{}, errorf("%s wants a number of bytes, such as 4096, 64KB or 64KiB, not %s", key, quoted(text))
+}
+
+func parseDuration(key, text string) (number, error) {
+	value, unit := splitUnit(text)
+	n, ok := parseDecimal(value)
+	if ok && unit == "" {
+		return number{}, errorf("%s wants a unit: %ss, %sms", key, value, value)
+	}
+	for _, u := range durationUnits {
+		if ok && u.name == unit {
+			return number{fraction: n.fraction * float64(u.unit)}, nil
+		}
+	}
+	return number{}, errorf("%s wants a duration, such as 2s or 150ms, not %s", key, quoted(text))
+}
+
+// timeLayouts are the forms of instants; those without a zone are in local time.
+var timeLayouts = []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"}
+
+// parseTime reads an instant, or a duration with a minus sign before now.
+func parseTime(key, text string, now time.Time) (number, error) {
+	if ago, ok := strings.CutPrefix(text, "-"); ok {
+		if d, err := parseDuration(key, ago); err == nil {
+			return exactly(now.UnixNano() - int64(d.fraction)), nil
+		}
+	}
+	for _, layout := range timeLayouts {
+		for _, zone := range []string{"", "Z07:00"} {
+			t, err := time.ParseInLocation(layout+zone, text, now.Location())
+			if err == nil && t.Year() > 1900 && t.Year() < 2200 {
+				return exactly(t.UnixNano()), nil
+			}
+		}
+	}
+	return number{}, errorf("%s wants a time, such as 2026-11-22T10:00, or how long ago, such as -10m, not %s", key, quoted(text))
+}

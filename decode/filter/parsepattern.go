@@ -1,0 +1,120 @@
+package filter
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// quoted quotes a text of the user in an error, shortened.
+func quoted(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// unexpected is the error for a character that no bare pattern has.
+func unexpected(c rune) error {
+	return errorf("%q has to be in double quotes here", string(c))
+}
+
+// bare reads a bare pattern, which may be empty.
+func (p *parser) bare() string {
+	const reserved = `()",:=!<>`
+	rest := p.text[p.off:]
+	n := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(reserved, r) })
+	if n < 0 {
+		n = len(rest)
+	}
+	p.off += n
+	return rest[:n]
+}
+
+// port reads a colon and digits behind a host name.
+func (p *parser) port() string {
+	rest := p.text[p.off:]
+	if !strings.HasPrefix(rest, ":") {
+		return ""
+	}
+	digits := rest[1 : len(rest)-len(strings.TrimLeft(rest[1:], "0123456789"))]
+	if digits == "" {
+		return ""
+	}
+	p.off += 1 + len(digits)
+	return ":" + digits
+}
+
+// pattern reads a bare or a quoted pattern.
+func (p *parser) pattern() (pattern, error) {
+	start := p.off
+	if p.next() != '"' {
+		text := p.bare()
+		if text != "" {
+			text += p.port()
+		}
+		if text == "" {
+			return pattern{}, p.at(start, p.missing())
+		}
+		return newPattern(text), nil
+	}
+	text, err := p.quotedText()
+	return newPattern(text), err
+}
+
+// missing is the error where a pattern should be.
+func (p *parser) missing() error {
+	if c := p.next(); !p.atEnd() && !unicode.IsSpace(c) && c != ')' {
+		return unexpected(c)
+	}
+	return errorf(`a value is missing; "" is the empty text, and * is any`)
+}
+
+// quotedText reads a text in double quotes. The wildcards and their escapes stay as they
+// are; the other escapes are those of Go.
+func (p *parser) quotedText() (string, error) {
+	start := p.off
+	p.off++
+	var b strings.Builder
+	for {
+		switch c := p.next(); {
+		case p.atEnd():
+			return "", p.at(start, errorf("the quote is not closed"))
+		case c == '"':
+			p.off++
+			return b.String(), nil
+		case c == '\\':
+			if err := p.escape(&b); err != nil {
+				return "", err
+			}
+		default:
+			b.WriteRune(c)
+			p.off += utf8.RuneLen(c)
+		}
+	}
+}
+
+// escape reads what begins with a backslash.
+func (p *parser) escape(b *strings.Builder) error {
+	rest := p.text[p.off:]
+	if len(rest) > 1 && strings.IndexByte(`*?\`, rest[1]) >= 0 {
+		b.WriteString(rest[:2])
+		p.off += 2
+		return nil
+	}
+	if len(rest) > 1 && strings.IndexByte(`"nrtxu`, rest[1]) >= 0 {
+		r, multibyte, tail, err := strconv.UnquoteChar(rest, '"')
+		if err == nil {
+			if multibyte || r < utf8.RuneSelf {
+				b.WriteRune(r)
+			} else {
+				b.WriteByte(byte(r)) // \xNN is a byte
+			}
+			p.off = len(p.text) - len(tail)
+			return nil
+		}
+	}
+	return p.at(p.off, errorf(`a backslash stands before one of " \ n r t * ? or as \xNN or \uNNNN`))
+}
