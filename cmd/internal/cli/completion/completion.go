@@ -2,7 +2,7 @@
 // types, the words that a flag takes, and files by their suffix.
 //
 // Add looks at the name of each flag and at the usage of each command, so that a new
-// command needs nothing of its own. What is offered is read within Limit, whatever a
+// command needs nothing of its own. What is offered is read within a time limit, whatever a
 // capture holds, and has no character that could drive a terminal. Package cli adds it to
 // all commands.
 package completion
@@ -20,9 +20,9 @@ import (
 	"unwire/cmd/internal/term"
 )
 
-// Limit is how long finding candidates may take. What was found by then is not used: a
+// limit is how long finding candidates may take. What was found by then is not used: a
 // shell that waits is worse than one that offers nothing.
-const Limit = 300 * time.Millisecond
+const limit = 300 * time.Millisecond
 
 // maxCandidates bounds what is offered.
 const maxCandidates = 500
@@ -60,7 +60,7 @@ func Add(cmd *cobra.Command) {
 // bounded limits an offer in time and number, and cleans what it found.
 func bounded(find offer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), Limit)
+		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 		defer cancel()
 		type found struct {
 			list      []cobra.Completion

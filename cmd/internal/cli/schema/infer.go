@@ -85,11 +85,8 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if !protoreflect.Name(root).IsValid() {
 		return app.Usagef("--root %s: no message can have that name", root)
 	}
-	if f.evidence == "-" && f.out == "-" {
-		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
-	}
-	if f.evidence == "-" && f.json {
-		return app.Usagef("--evidence - and --json both write to stdout: give the evidence a file")
+	if err := f.checkStdout(); err != nil {
+		return err
 	}
 	if f.into != "" {
 		return inferInto(ctx, a, f, inputs)
@@ -131,6 +128,17 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 		err = writeInferred(a, in, f.out, f.json)
 	}
 	return cmp.Or(err, reading)
+}
+
+// checkStdout refuses flags of which two write to stdout.
+func (f *inferFlags) checkStdout() error {
+	switch {
+	case f.evidence == "-" && f.out == "-":
+		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+	case f.evidence == "-" && f.json:
+		return app.Usagef("--evidence - and --json both write to stdout: give the evidence a file")
+	}
+	return nil
 }
 
 // writeEvidence writes how sure each field is to a file, or to stdout for "-".
