@@ -37,14 +37,23 @@ func (c *conn) beginExchange(ex captures.Exchange) *exchange {
 	ex.Client, ex.Server = c.client().String(), c.server().String()
 	ex.TLS, ex.Source = c.tls, c.source
 	x := &exchange{started: ex.Started, method: ex.Method}
-	rec, err := websocket.NewRecorder(c.store).Begin(ex)
+	rec, err := websocket.NewRecorder(c).Begin(ex)
 	if err != nil {
 		c.onError(err)
 		return x
 	}
-	c.report.Exchanges++
 	x.recording = rec
 	return x
+}
+
+// Begin is captures.Recorder's. It counts the exchanges: that of a WebSocket begins within
+// its handshake.
+func (c *conn) Begin(ex captures.Exchange) (captures.Recording, error) {
+	rec, err := c.store.Begin(ex)
+	if err == nil {
+		c.report.Exchanges++
+	}
+	return rec, err
 }
 
 func (x *exchange) setResponse(t time.Time, status int, h captures.Headers) {

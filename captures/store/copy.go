@@ -29,7 +29,7 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 		return pathError(s.Path, captures.ErrReadOnly)
 	}
 	r := &recording{store: s, start: time.Now(), ex: *ex}
-	if err := r.begin(*ex); err != nil {
+	if err := r.begin(*ex, captures.Began); err != nil {
 		return pathError(s.Path, err)
 	}
 	if s.maxBody > 0 {

@@ -31,3 +31,13 @@ func HasMagic(b []byte) bool {
 	const at = 68 // of the application's id in the header of SQLite
 	return len(b) >= at+4 && bytes.HasPrefix(b, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(b[at:]) == schema.ApplicationID
 }
+
+// ID returns the identifier that the capture was made with; nil if it has none, as older
+// ones that were not recorded to since.
+func (s *Store) ID(ctx context.Context) (id []byte, err error) {
+	err = s.page(ctx, func(c *rowValues) bool {
+		id = c.bytes()
+		return true
+	}, `SELECT value FROM meta WHERE name = 'capture id'`)
+	return id, err
+}

@@ -64,20 +64,27 @@ func (s *Store) Begin(ex captures.Exchange) (captures.Recording, error) {
 	if s.writer == nil {
 		return nil, pathError(s.Path, captures.ErrReadOnly)
 	}
+	r := newRecording(s, ex)
+	if err := r.begin(ex, captures.Began); err != nil {
+		return nil, pathError(s.Path, err)
+	}
+	return r, nil
+}
+
+// newRecording returns a recording of ex that has no ID yet.
+func newRecording(s *Store, ex captures.Exchange) *recording {
 	r := &recording{store: s, start: time.Now(), ex: ex}
 	r.ex.ID = 0
 	if ex.Started.IsZero() {
 		r.ex.Started = r.start
 	}
 	r.lead = max(0, r.start.Sub(r.ex.Started))
-	if err := r.begin(ex); err != nil {
-		return nil, pathError(s.Path, err)
-	}
-	return r, nil
+	return r
 }
 
-// begin enters r, whose exchange is ex, into its store. An ID that is set stays.
-func (r *recording) begin(ex captures.Exchange) error {
+// begin enters r, whose exchange is ex, into its store. An ID that is set stays. The event
+// is Began, or Changed if the capture has the exchange already.
+func (r *recording) begin(ex captures.Exchange, event captures.EventKind) error {
 	s := r.store
 	r.left = [2]int64{s.maxBody, s.maxBody}
 	r.mu.Lock() // before Close can find it and end it
@@ -87,13 +94,15 @@ func (r *recording) begin(ex captures.Exchange) error {
 		s.mu.Unlock()
 		return captures.ErrClosed
 	}
-	r.ex.ID = max(s.nextID, r.ex.ID)
-	s.nextID = r.ex.ID + 1
+	if event == captures.Began {
+		r.ex.ID = max(s.nextID, r.ex.ID)
+		s.nextID = r.ex.ID + 1
+	}
 	s.open[r.ex.ID] = r
 	s.mu.Unlock()
 	r.ex.Outcome = captures.InFlight
 	r.redact(&ex)
-	if err := r.write(captures.Began); err != nil {
+	if err := r.write(event); err != nil {
 		s.forget(r.ex.ID)
 		return err
 	}
@@ -311,12 +320,6 @@ func (r *recording) Relate(kind captures.RelationKind, target int64) {
 		return
 	}
 	_ = r.store.writer.put(op{rel: &captures.Relation{Exchange: r.ex.ID, Kind: kind, Target: target}})
-}
-
-// Relate records how an exchange of the store is related to another one. Both must have
-// begun.
-func (s *Store) Relate(r captures.Relation) {
-	_ = s.writer.put(op{rel: &r}) // Store.Err keeps the error
 }
 
 // Trailers records the trailers of one direction.

@@ -38,3 +38,9 @@ func (s *Store) Relations(ctx context.Context, id int64) ([]captures.Relation, e
 	}
 	return list, nil
 }
+
+// Relate records how an exchange of the store is related to another one. Both must have
+// begun.
+func (s *Store) Relate(r captures.Relation) {
+	_ = s.writer.put(op{rel: &r}) // Store.Err keeps the error
+}

@@ -64,7 +64,7 @@ func newAmplifier(t *testing.T, addr string) *amplifier {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Minute))
 	a := &amplifier{t: t, conn: conn}
 	a.enc = hpack.NewEncoder(&a.block)
 	a.fr = http2.NewFramer(a, conn)

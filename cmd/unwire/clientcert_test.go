@@ -50,7 +50,7 @@ func TestClientCertificate(t *testing.T) {
 		}
 		name := map[tls.ClientAuthType]string{tls.RequireAnyClientCert: "required", tls.RequestClientCert: "requested"}[asks]
 		got := s.ok(0, "capture", "-o", name+"-with.uwc", "--upstream-ca", "server-ca.pem",
-			"--client-cert", "127.*=me.pem", "--client-key", "127.*=me-key.pem", "--", curl, "-sS", srv.URL)
+			"--client-cert", "127.0.0.1=me.pem", "--client-key", "127.0.0.1=me-key.pem", "--", curl, "-sS", srv.URL)
 		if string(got) != "hello me.example" {
 			t.Errorf("%s: %s", name, got)
 		}

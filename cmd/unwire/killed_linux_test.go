@@ -3,9 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +18,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/need"
 	"unwire/captures/store"
 )
 
@@ -95,16 +101,6 @@ func (k killedCapture) capture() string {
 	return string(out)
 }
 
-// recovered returns the files that were recovered, with an extension.
-func (k killedCapture) recovered(folder, extension string) []string {
-	k.t.Helper()
-	files, err := filepath.Glob(filepath.Join(k.work, folder, "unwire-recovered-*"+extension))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return files
-}
-
 // importable reports whether packets that are still being recorded have n calls
 // that are complete.
 func (s *secretRun) importable(packets, keys string, n int) bool {
@@ -124,22 +120,50 @@ func (s *secretRun) importable(packets, keys string, n int) bool {
 	return n <= 0
 }
 
-// TestKilledPassive kills a passive capture. The next capture imports what it
-// has left, without its secrets, and removes the keys.
+// demoScript has the demo's client make three calls of the stand-in.
+func demoScript(s *secretRun) string {
+	standin := s.start("standin", "--json")
+	return s.bin + " demo-client --url " + standin.URL + " --upstream-ca " + standin.CA + " >/dev/null 2>&1"
+}
+
+// alone fails unless the capture has the calls of demoScript, once each, and nothing is
+// left of its recorder.
+func (k killedCapture) alone(said string) {
+	k.t.Helper()
+	if out := k.ok(0, "ls", "--json", "out/a.uwc"); bytes.Count(out, []byte("\n")) != 3 || bytes.Count(out, []byte(`"complete":true`)) != 3 {
+		k.t.Errorf("the capture has\n%s\n%s", out, said)
+	}
+	files, _ := filepath.Glob(filepath.Join(k.work, "*", "*"))
+	for _, name := range files {
+		if base := filepath.Base(name); strings.HasPrefix(base, "unwire-recovered") || strings.HasSuffix(base, "-packets") {
+			k.t.Errorf("there is %s: %s", name, said)
+		}
+	}
+	if _, err := os.Lstat(k.folder); !os.IsNotExist(err) {
+		k.t.Errorf("%s is still there: %v", k.folder, err)
+	}
+	if info, err := os.Stat(filepath.Join(k.work, "out/a.uwc")); err != nil || info.Mode().Perm() != 0o600 {
+		k.t.Errorf("%v, %v", info, err)
+	}
+	k.searchCapture(filepath.Join(k.work, "out/a.uwc"))
+}
+
+// TestKilledPassive kills a passive capture. The next command that reads it, or the next
+// capture, completes it, without its secrets, and removes the keys.
 func TestKilledPassive(t *testing.T) {
 	for name, c := range map[string]struct {
-		flags   []string
-		keys    string // the file with the keys, "" in the folder
-		packets int    // files of packets that are kept
+		flags []string
+		keys  string   // the file with the keys, "" in the folder
+		next  []string // the next command; nil: another capture
 	}{
-		"plain":                {nil, "", 0},
-		"with keys of its own": {[]string{"--keylog", "keys.log", "--packets", "kept.pcapng"}, "keys.log", 1},
+		"next capture":         {nil, "", nil},
+		"ls":                   {nil, "", []string{"ls", "out/a.uwc"}},
+		"export":               {nil, "", []string{"export", "out/a.uwc", "--format", "har", "-o", "a.har"}},
+		"with keys of its own": {[]string{"--keylog", "keys.log", "--packets", "kept.pcapng"}, "keys.log", []string{"show", "out/a.uwc#1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSecretRun(t)
-			standin := s.start("standin", "--json")
-			script := s.bin + " demo-client --url " + standin.URL + " --upstream-ca " + standin.CA + " >/dev/null 2>&1"
-			k := killPassive(t, s, script, func(folder string) bool {
+			k := killPassive(t, s, demoScript(s), func(folder string) bool {
 				keys := filepath.Join(folder, "keys.txt")
 				if c.keys != "" {
 					keys = filepath.Join(s.work, c.keys)
@@ -150,31 +174,90 @@ func TestKilledPassive(t *testing.T) {
 			if out := s.ok(0, "doctor", "--json"); !bytes.Contains(out, []byte(`"check":"killed captures","status":"warn","what":"`+k.folder)) {
 				t.Errorf("doctor does not warn of %s: %s", k.folder, out)
 			}
-			said := k.capture()
-			files := k.recovered("out", ".uwc")
-			if len(files) != 1 || !strings.Contains(said, "recovered 3 exchanges in "+files[0]) {
-				t.Fatalf("recovered %q: %s", files, said)
+			said := ""
+			if c.next == nil {
+				said = k.capture()
+			} else {
+				out, err := s.command(c.next...).CombinedOutput()
+				if said = string(out); err != nil {
+					t.Errorf("%v", err)
+				}
 			}
-			if _, err := os.Lstat(k.folder); !os.IsNotExist(err) {
-				t.Errorf("%s is still there: %v", k.folder, err)
+			if !strings.Contains(said, "out/a.uwc is complete: ") {
+				t.Errorf("said %s", said)
 			}
-			if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%v, %v", info, err)
-			}
-			if out := s.ok(0, "ls", files[0]); bytes.Count(out, []byte("AgentService")) != 2 {
-				t.Errorf("recovered\n%s", out)
-			}
-			s.searchCapture(files[0])
-			if kept := k.recovered("out", ".pcapng"); len(kept) != c.packets {
-				t.Errorf("packets that were to be kept: %q: %s", kept, said)
+			k.alone(said)
+			if _, err := os.Stat(filepath.Join(s.work, "kept.pcapng")); (err == nil) != (len(c.flags) > 0) {
+				t.Errorf("packets that were to be kept: %v: %s", err, said)
 			}
 			if out := s.ok(0, "doctor", "--json"); !bytes.Contains(out, []byte(`"check":"killed captures","status":"ok"`)) {
 				t.Errorf("doctor still warns: %s", out)
 			}
-			if again := k.capture(); strings.Contains(again, "recovered") {
+			if again := k.capture(); strings.Contains(again, "is complete") {
 				t.Errorf("recovered twice: %s", again)
 			}
 		})
+	}
+}
+
+// TestKilledPassiveNeedsPackets kills a passive capture before the keys are logged: nothing
+// could be recorded, and all is there when the capture is read. What was noted meanwhile
+// keeps its place.
+func TestKilledPassiveNeedsPackets(t *testing.T) {
+	curl := need.Curl(t, "OpenSSL")
+	s := newSecretRun(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "answer "+r.URL.Path)
+		if r.URL.Path == "/open" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	late := filepath.Join(s.work, "late.txt")
+	script := fmt.Sprintf(`%[1]s -sk %[2]s/first >/dev/null; SSLKEYLOGFILE=%[3]s %[1]s -sk %[2]s/late >/dev/null; %[1]s -sNk %[2]s/open >opened &
+		until [ -s opened ]; do sleep 0.05; done`, curl, server.URL, late)
+	opened := regexp.MustCompile(`"id":(\d+),[^\n]*/open"`)
+	var open string
+	k := killPassive(t, s, script, func(string) bool {
+		out, err := s.command("ls", "--json", "out/a.uwc").Output()
+		m := opened.FindSubmatch(out)
+		if err != nil || m == nil {
+			return false
+		}
+		open = string(m[1])
+		s.ok(0, "note", "out/a.uwc#"+open, "is open")
+		return true
+	})
+	keys, err := os.ReadFile(late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The command lives on, and can log keys.
+	f, err := os.OpenFile(filepath.Join(k.folder, "keys.txt"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(keys); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.command("ls", "--json", "out/a.uwc").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if said := string(out); !strings.Contains(said, "out/a.uwc is complete: 1 exchange added, 1 that had been cut off completed") {
+		t.Errorf("said %s", said)
+	}
+	for _, path := range []string{"/first", "/late", "/open"} {
+		if bytes.Count(out, []byte(server.URL+path+`"`)) != 1 {
+			t.Errorf("%s is not there once: %s", path, out)
+		}
+	}
+	if out := s.ok(0, "show", "out/a.uwc#"+open); !bytes.Contains(out, []byte("answer /open")) || !bytes.Contains(out, []byte("is open")) {
+		t.Errorf("the open exchange is\n%s", out)
 	}
 }
 
@@ -196,8 +279,8 @@ func TestKilledPassiveWithNothing(t *testing.T) {
 		if said := k.capture(); !strings.Contains(said, k.folder) || !strings.Contains(said, "removed") {
 			t.Errorf("said %s", said)
 		}
-		if _, err := os.Lstat(k.folder); !os.IsNotExist(err) || len(k.recovered("out", "")) != 0 {
-			t.Errorf("%v; %q", err, k.recovered("out", ""))
+		if _, err := os.Lstat(k.folder); !os.IsNotExist(err) {
+			t.Error(err)
 		}
 	})
 	t.Run("damaged", func(t *testing.T) {
@@ -211,22 +294,24 @@ func TestKilledPassiveWithNothing(t *testing.T) {
 				t.Errorf("said %s", said)
 			}
 		}
-		if data, err := os.ReadFile(filepath.Join(k.folder, "packets.pcapng")); err != nil || !bytes.Equal(data, garbage) || len(k.recovered("out", "")) != 0 {
-			t.Errorf("the folder did not stay as it was: %v, %q", err, k.recovered("out", ""))
+		if said, err := k.command("ls", "out/a.uwc").CombinedOutput(); err != nil || !strings.Contains(string(said), "rm -r "+k.folder) {
+			t.Errorf("%v: %s", err, said)
+		}
+		if data, err := os.ReadFile(filepath.Join(k.folder, "packets.pcapng")); err != nil || !bytes.Equal(data, garbage) {
+			t.Errorf("the folder did not stay as it was: %v", err)
 		}
 	})
 	t.Run("its folder is gone", func(t *testing.T) {
 		s := newSecretRun(t)
-		standin := s.start("standin", "--json")
-		script := s.bin + " demo-client --url " + standin.URL + " --upstream-ca " + standin.CA + " >/dev/null 2>&1"
-		k := killPassive(t, s, script, func(folder string) bool {
+		k := killPassive(t, s, demoScript(s), func(folder string) bool {
 			return s.importable(filepath.Join(folder, "packets.pcapng"), filepath.Join(folder, "keys.txt"), 3)
 		})
 		if err := os.RemoveAll(filepath.Join(s.work, "out")); err != nil {
 			t.Fatal(err)
 		}
-		if said := k.capture(); len(k.recovered("elsewhere", ".uwc")) != 1 {
-			t.Errorf("said %s", said)
+		said := k.capture()
+		if files, _ := filepath.Glob(filepath.Join(s.work, "elsewhere", "unwire-recovered-*.uwc")); len(files) != 1 {
+			t.Errorf("recovered %q: %s", files, said)
 		}
 	})
 }

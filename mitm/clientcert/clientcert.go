@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,22 +111,33 @@ func withHost(host, name string) string {
 	return host + "=" + name
 }
 
-// For returns the certificate for a server, given its names, host or host:port, or nil.
+// For returns the certificate for a server, given its addresses as host:port, or nil.
 // The first of the loaded ones that matches counts, one without HOST last.
-func (c *Certificates) For(names ...string) *tls.Certificate {
+func (c *Certificates) For(addrs ...string) *tls.Certificate {
 	if c == nil {
 		return nil
 	}
 	for i := range c.byHost {
 		h := &c.byHost[i]
-		if h.host == "" || slices.ContainsFunc(names, func(name string) bool {
-			ok, _ := path.Match(h.host, strings.ToLower(name)) // the pattern was checked
-			return ok
-		}) {
+		if h.host == "" || slices.ContainsFunc(addrs, h.matches) {
 			return &h.cert
 		}
 	}
 	return nil
+}
+
+// matches reports whether the certificate is for a host, or for one of its ports.
+func (h *hostCertificate) matches(addr string) bool {
+	addr = strings.ToLower(addr)
+	if ok, _ := path.Match(h.host, addr); ok { // the pattern was checked
+		return true
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ok, _ := path.Match(h.host, host)
+	return ok
 }
 
 func loadPair(certFile, keyFile string) (tls.Certificate, error) {

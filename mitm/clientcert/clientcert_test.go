@@ -64,10 +64,10 @@ func TestFor(t *testing.T) {
 		name  string
 		names []string
 	}{
-		{"all", []string{"example.com", "example.com:443"}},
-		{"corp", []string{"10.0.0.1:443", "a.b.corp.example:443", "a.b.corp.example"}},
-		{"all", []string{"other.example", "other.example:443"}},
-		{"port", []string{"other.example", "other.example:8443"}},
+		{"all", []string{"example.com:443"}},
+		{"corp", []string{"10.0.0.1:443", "a.b.corp.example:443"}},
+		{"all", []string{"other.example:443"}},
+		{"port", []string{"other.example:8443"}},
 	} {
 		cert := c.For(want.names...)
 		leaf, err := x509.ParseCertificate(cert.Certificate[0])
@@ -76,7 +76,7 @@ func TestFor(t *testing.T) {
 		}
 	}
 	only, err := clientcert.Load([]string{"*.corp.example=" + corpCert}, []string{"*.corp.example=" + corpKey})
-	if err != nil || only.For("example.com:443", "example.com") != nil {
+	if err != nil || only.For("example.com:443", "corp.example:443") != nil {
 		t.Errorf("a certificate for other hosts is shown: %v", err)
 	}
 }

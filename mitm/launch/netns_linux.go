@@ -65,7 +65,8 @@ func namespaceInit(args []string, begin func() (end func(), err error)) int {
 			return c.sendFailure(statusNotExecutable, err, missingPackets)
 		}
 		files, kinds = append(files, packets), append(kinds, packetSocket)
-	} else if questions, err := process.OpenSockets(); err == nil {
+	}
+	if questions, err := process.OpenSockets(); err == nil {
 		files, kinds = append(files, questions), append(kinds, questionSocket)
 	}
 	// Capabilities are a thread's, and so is the death signal.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
+
+	"unwire/mitm/process"
 )
 
 // A Passive says how a command's packets are recorded.
@@ -19,6 +22,10 @@ type Passive struct {
 	// Ethernet frame, in order, by one goroutine. data is valid until it
 	// returns; length is that of the whole packet.
 	Packet func(t time.Time, data []byte, length int)
+
+	// Connection, if set, is given each TCP connection of the command before anything passes
+	// over it, and the sockets of the command's network. Its remote address is the command's.
+	Connection func(conn net.Conn, sockets *process.Sockets)
 }
 
 // Packets counts what was recorded.

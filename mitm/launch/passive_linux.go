@@ -33,7 +33,7 @@ func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error)
 		return statusNotExecutable, Packets{}, errors.New("launch: a passive capture wants a key log and a receiver of packets")
 	}
 	packets := &packetReader{packet: p.Packet}
-	forwarder := tcpForwarder{recorded: &packets.payload}
+	forwarder := tcpForwarder{recorded: &packets.payload, connection: p.Connection}
 	code, err := runInNamespace(ctx, o, namespaceRun{
 		init:        p.Init,
 		environment: func(o Options, _ string) ([]string, error) { return keyLogEnvironment(o.Env, p.KeyLog), nil },
@@ -49,6 +49,8 @@ type tcpForwarder struct {
 	forwarded atomic.Int64
 	recorded  *atomic.Int64
 
+	connection func(net.Conn, *process.Sockets) // may be nil
+
 	mu      sync.Mutex
 	running int // connections
 
@@ -57,7 +59,7 @@ type tcpForwarder struct {
 }
 
 // serve forwards what ln accepts, until that is closed.
-func (c *tcpForwarder) serve(ln net.Listener, _ *process.Sockets) {
+func (c *tcpForwarder) serve(ln net.Listener, sockets *process.Sockets) {
 	for {
 		conn, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -70,6 +72,9 @@ func (c *tcpForwarder) serve(ln net.Listener, _ *process.Sockets) {
 		c.countConns(1)
 		go func() {
 			defer c.countConns(-1)
+			if c.connection != nil {
+				c.connection(conn, sockets)
+			}
 			c.forward(conn.(*net.TCPConn))
 		}()
 	}

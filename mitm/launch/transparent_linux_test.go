@@ -3,6 +3,7 @@ package launch_test
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -196,6 +198,79 @@ func TestTransparentQUIC(t *testing.T) {
 		mu.Unlock()
 		if d := time.Since(began); d > 5*time.Second {
 			t.Errorf("it took %v", d)
+		}
+	}
+}
+
+// TestHTTP3 has a client of HTTP/3 reach its server, which is reported, or go back to HTTP/2
+// at once, which is recorded.
+func TestHTTP3(t *testing.T) {
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+	addr := origin.Listener.Addr().String()
+	conn, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http3.Server{Handler: http.HandlerFunc(hello), TLSConfig: http3.ConfigureTLSConfig(origin.TLS.Clone())}
+	go func() { _ = server.Serve(conn) }()
+	defer server.Close()
+	defer conn.Close()
+	roots := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: origin.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	argv := []string{static(t), "h3 " + origin.URL + "/one", "h3 " + origin.URL + "/two"}
+	for _, passive := range []bool{false, true} {
+		for _, block := range []bool{false, true} {
+			t.Run(fmt.Sprintf("passive=%v,block=%v", passive, block), func(t *testing.T) {
+				var mu sync.Mutex
+				var reports []string
+				options := launch.QUIC{Block: block, Report: func(to netip.AddrPort, refused bool) {
+					mu.Lock()
+					defer mu.Unlock()
+					reports = append(reports, fmt.Sprint(to, " ", refused))
+				}}
+				want, recorded := "HTTP/3.0 hello /one\nHTTP/3.0 hello /two\n", []string{}
+				if block {
+					want, recorded = "HTTP/2.0 hello /one\nHTTP/2.0 hello /two\n", []string{"/one 2 complete", "/two 2 complete"}
+				}
+				began := time.Now()
+				if passive {
+					var out, stderr bytes.Buffer
+					code, n, err := launch.RunPassive(t.Context(), launch.Options{Argv: argv, Env: append(os.Environ(), "SSL_CERT_FILE="+roots), Stdout: &out, Stderr: &stderr, QUIC: options}, launch.Passive{
+						Init: []string{os.Args[0], "namespace-init"}, KeyLog: filepath.Join(t.TempDir(), "keys.txt"), Packet: func(time.Time, []byte, int) {},
+					})
+					if unsupported := (*launch.UnsupportedError)(nil); errors.As(err, &unsupported) {
+						return
+					}
+					if code != 0 || err != nil || out.String() != want || n.Recorded == 0 {
+						t.Errorf("status %d, %v: got %q, want %q\n%s", code, err, out.String(), want, stderr.String())
+					}
+				} else {
+					r := newRecorder(t, origin)
+					code, out, stderr, err, can := r.runTransparent("", argv, func(o *launch.Options) { o.QUIC = options })
+					if !can {
+						return
+					}
+					if code != 0 || err != nil || out != want {
+						t.Errorf("status %d, %v: got %q, want %q\n%s", code, err, out, want, stderr)
+					}
+					if got := r.recorded(); !slices.Equal(got, recorded) && len(got)+len(recorded) > 0 {
+						t.Errorf("recorded %q, want %q", got, recorded)
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if want := []string{fmt.Sprint(addr, " ", block)}; !slices.Equal(reports, want) {
+					t.Errorf("reported %q, want %q", reports, want)
+				}
+				if d := time.Since(began); d > 10*time.Second {
+					t.Errorf("it took %v", d)
+				}
+			})
 		}
 	}
 }

@@ -14,9 +14,12 @@
 // that wait, and begins with the programs that it has found before. An exchange that ends
 // before that ends in the capture a little later; the traffic never waits.
 //
+// A Table keeps the programs of connections for who learns of their exchanges later, from
+// packets.
+//
 // The kernel answers for one network namespace. For connections within another one, a
 // program in there calls OpenSockets and hands the file over, of which NewSockets makes
-// the Sockets for Recorder.
+// the Sockets for Recorder and Table.Add.
 //
 // Limits: on other systems, and for a connection from another machine, nothing is known.
 // Without the right to look into other users' processes only the user is known. If several

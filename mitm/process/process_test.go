@@ -159,6 +159,63 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// target is memory as a target of imports.
+type target struct {
+	captures.Target // for what is not called here
+
+	*memory
+}
+
+func (t target) Begin(ex captures.Exchange) (captures.Recording, error) { return t.memory.Begin(ex) }
+
+// TestTable has programs recorded with exchanges that are made of packets later.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	needLinux(t)
+	f := NewFinder()
+	defer f.Close()
+	table := NewTable(f)
+	conn := accept(t, "tcp4", "127.0.0.1:0", func(addr string) {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+		}
+	})
+	table.Add(conn, nil)
+	f.Wait()
+	client, server := conn.RemoteAddr().String(), conn.LocalAddr().String()
+	for _, c := range []struct {
+		client, server string
+		pid            int
+	}{{client, server, os.Getpid()}, {server, client, 0}, {"10.0.0.1:1", server, 0}} {
+		m := new(memory)
+		to := table.Target(target{memory: m})
+		rec, err := to.Begin(captures.Exchange{Client: c.client, Server: c.server, RequestHeaders: captures.Headers{{Name: "User-Agent", Value: "a/1"}}})
+		check(t, err)
+		rec.EndAt(time.Second, captures.Complete, "")
+		equal(t, c.pid, m.ex.Process.PID)
+		equal(t, "a", m.ex.Process.Client)
+		equal(t, []string{"end"}, m.calls)
+	}
+
+	// Connections of the same addresses, and too many, are forgotten.
+	for i := range maxTable + 10 {
+		table.Add(&fakeConn{port: i}, nil)
+		table.Add(&fakeConn{port: i}, nil)
+	}
+	equal(t, [2]int{maxTable, maxTable}, [2]int{len(table.known), len(table.oldest)})
+}
+
+// A fakeConn is a connection of which nothing but the addresses is known.
+type fakeConn struct {
+	net.Conn
+
+	port int
+}
+
+func (c *fakeConn) LocalAddr() net.Addr  { return &net.UnixAddr{Name: "server"} }
+func (c *fakeConn) RemoteAddr() net.Addr { return &net.UnixAddr{Name: fmt.Sprint(c.port)} }
+
 // TestUnknown is for connections whose other end is not here, and for a closed Finder.
 func TestUnknown(t *testing.T) {
 	t.Parallel()

@@ -14,12 +14,15 @@ type Recorder struct {
 }
 
 // Begin is captures.Recorder's.
-func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) {
+func (r *Recorder) Begin(ex captures.Exchange) (captures.Recording, error) { return r.begin(ex, r.to) }
+
+// begin is Begin for another recorder.
+func (r *Recorder) begin(ex captures.Exchange, to captures.Recorder) (captures.Recording, error) {
 	began := time.Now()
 	client := r.products.clientOf(ex.RequestHeaders)
 	p, done := r.lookup.found()
 	ex.Process = captures.Process{PID: p.PID, Name: p.Name, Client: client.name, Version: client.version}
-	rec, err := r.to.Begin(ex)
+	rec, err := to.Begin(ex)
 	if done || err != nil {
 		return rec, err
 	}

@@ -91,6 +91,10 @@ var table = map[string]row{
 		imports: []string{"captures", "captures/pcap/packet", "captures/websocket", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
+	"captures/passive": {
+		imports: []string{"captures", "captures/pcap", "captures/pcapng", "captures/store"},
+		why:     "packets that are recorded become exchanges of a capture meanwhile, or when their recorder was killed",
+	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
 		imports: []string{"captures", "captures/websocket", "mitm/access", "mitm/ca", "mitm/chain", "mitm/clientcert", "mitm/h1", "mitm/h2", "mitm/hosts", "mitm/process", "mitm/raw", "mitm/refusal", "mitm/routes", "mitm/socks", "mitm/upstream"}, tests: []string{"decode", "mitm/launch"},

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/cli/completion"
 	"unwire/cmd/internal/help"
+	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 )
 
@@ -71,8 +73,12 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	}
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		return a.Start(color, stdout, stderr)
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.Start(color, stdout, stderr); err != nil {
+			return err
+		}
+		completeCaptures(cmd, a, args)
+		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
@@ -89,4 +95,16 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		_ = help.NewPage(cmd).Text(out, out.Width, help.Style{Bold: out.Bold})
 	})
 	return root
+}
+
+// completeCaptures completes the captures that a command is about to use, if their recorder
+// was killed.
+func completeCaptures(cmd *cobra.Command, a *app.App, args []string) {
+	if cmd.Hidden {
+		return
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, f.Value.String()) })
+	for _, word := range args {
+		a.CompleteKilled(cmd.Context(), query.ParseAddress(word).File)
+	}
 }

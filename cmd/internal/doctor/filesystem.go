@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"unwire/cmd/internal/leftover"
+	"unwire/captures/passive"
 )
 
 const (
@@ -41,14 +41,14 @@ func (m Machine) clock(context.Context) []check {
 // leftOver looks for what passive captures have left that were killed.
 func (m Machine) leftOver(context.Context) []check {
 	const name = "killed captures"
-	left, refused, err := leftover.Find(m.TempDir)
+	left, refused, err := passive.Find(m.TempDir)
 	if err != nil {
 		return warn(name, "not searched for: "+err.Error(), "make the folder for temporary files readable, or set TMPDIR")
 	}
 	var all []check
 	for _, f := range left {
 		f.Close()
-		all = append(all, warn(name, f.Dir()+" has packets and TLS keys of a passive capture that was killed", "start any 'unwire capture': it imports and removes them")...)
+		all = append(all, warn(name, f.Dir+" has packets and TLS keys of a passive capture that was killed", "start any 'unwire capture': it completes the capture, and removes them")...)
 	}
 	for _, r := range refused {
 		all = append(all, warn(name, r.Path+" has the name of a passive capture's folder, but "+r.Why, "look at it: unwire leaves it alone")...)

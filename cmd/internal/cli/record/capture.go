@@ -64,8 +64,8 @@ traffic of its own. The recording ends with the browser.
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
 its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). Exchanges are made
-while it runs; packets and keys are deleted when it ends (by the next capture, if this one
-is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
+while it runs; packets and keys are deleted when it ends. If it is killed, the next command
+that reads F.uwc, or the next capture, completes F.uwc and deletes them. --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
 names, unless NO_PROXY excepts them; those of this machine directly. --upstream-proxy

@@ -22,8 +22,7 @@ import (
 
 const (
 	// bytes that wait for the disk: a file can wait, other than traffic
-	importQueue  = 16 << 20
-	importMemory = 192 << 20 // bytes from which on garbage is collected at once
+	importQueue = 16 << 20
 )
 
 // maxConnectionRows is how many connections a table lists; --json lists all.
@@ -92,7 +91,7 @@ func importFile(ctx context.Context, a *app.App, j importJob, out string, keep b
 	if err != nil {
 		return fmt.Errorf("%s: %w", j.file, err)
 	}
-	defer app.LimitMemory(importMemory)()
+	defer app.LimitMemory(app.ImportMemory)()
 	return importInto(ctx, a, out, store.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *store.Store) error {
 		return j.run(ctx, a, input, store)
 	})

@@ -10,7 +10,7 @@
 //
 // Text for people is printed by package capturetext, JSON by the types of package
 // contract. The work is done by mitm, mitm/launch, captures/pcap, captures/formats,
-// and the packages trust, doctor and leftover.
+// and the packages trust and doctor.
 package record
 
 import (

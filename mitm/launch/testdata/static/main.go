@@ -1,7 +1,8 @@
 // Static is a program that knows nothing of proxies: built without cgo, it
 // makes its system calls by itself.
 //
-// Each argument is a step: a URL to get, "lookup SERVER NAME", "quic ADDR", or "refused ADDR".
+// Each argument is a step: a URL to get, "lookup SERVER NAME", "quic ADDR", "h3 URL", or
+// "refused ADDR".
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 func main() {
@@ -55,6 +57,8 @@ func main() {
 			}
 			cancel()
 			fmt.Println("quic", err == nil)
+		case "h3":
+			fmt.Println(overHTTP3(client, words[1]))
 		case "inside":
 			ln, err := net.Listen("tcp", words[1])
 			check(err)
@@ -69,6 +73,21 @@ func main() {
 			fmt.Println(res.Proto, string(body))
 		}
 	}
+}
+
+// overHTTP3 gets a URL as clients do that were told of HTTP/3 by Alt-Svc: they go back to TCP
+// when no connection of QUIC can be made.
+func overHTTP3(client *http.Client, url string) string {
+	transport := &http3.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.Close()
+	res, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get(url)
+	if err != nil {
+		res, err = client.Get(url)
+		check(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	check(err)
+	return res.Proto + " " + string(body)
 }
 
 func check(err error) {

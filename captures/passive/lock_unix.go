@@ -1,6 +1,6 @@
 //go:build unix
 
-package leftover
+package passive
 
 import (
 	"errors"

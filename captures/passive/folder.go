@@ -1,14 +1,4 @@
-// Package leftover keeps the folders that passive captures record to, and finds
-// those whose capture was killed: they hold packets, and the TLS keys that open
-// them.
-//
-// A folder is in the folder for temporary files, which others can write to. It
-// has a lock file, whose lock the system releases when the capture dies, however
-// it dies. What is not exactly what Create makes is left alone.
-//
-// The lock is the system's: one file has it for Unix, one for Windows. The commands
-// capture and doctor look for such folders.
-package leftover
+package passive
 
 import (
 	"encoding/json"
@@ -25,9 +15,8 @@ import (
 
 // Files of a folder.
 const (
-	Packets = "packets.pcapng"
-	Keys    = "keys.txt" // an NSS key log
-
+	packetsFile = "packets.pcapng"
+	keysFile    = "keys.txt" // an NSS key log
 	aboutFile   = "about.json"
 	lockName    = "lock"
 	lockPending = "lock.new" // the lock file before it is locked
@@ -42,33 +31,42 @@ const (
 	maxAbout = 64 << 10 // bytes
 )
 
-// An About says how a capture was to be written.
-type About struct {
+// An about says how a capture was to be written.
+type about struct {
 	V       int       `json:"v"`
 	Started time.Time `json:"started"`
-	Output  string    `json:"output"` // an absolute path
-	// that was asked for, an absolute path; "": Keys
+
+	// Output is an absolute path, and Capture the identifier of the capture there.
+	Output  string `json:"output"`
+	Capture []byte `json:"capture"`
+
+	// KeyLog is what was asked for, an absolute path; "" is keysFile.
 	KeyLog string `json:"keylog,omitempty"`
-	// the file that was to keep the packets
+
+	// Packets is the file that was to keep the packets, an absolute path; "" for none.
 	Packets string `json:"packets,omitempty"`
-	// offset of the first packet in Packets
+
+	// Begin is the offset of the first packet in packetsFile.
 	Begin       int64 `json:"begin"`
 	KeepSecrets bool  `json:"keep_secrets,omitempty"`
 	MaxBody     int64 `json:"max_body,omitempty"` // bytes; 0: all
 }
 
-// A Folder is one that this process has locked.
-type Folder struct {
+// A folder has the packets of a command, and the TLS keys that open them. This process has
+// locked it. It is in the folder for temporary files, which others can write to, and the
+// system releases its lock when the recorder dies, however it dies. What is not exactly what
+// createFolder makes is left alone.
+type folder struct {
 	path string
 	root *os.Root
 	lock *os.File // nil: it has none
 }
 
-// A refusal is of a folder that has the name of one, but is left alone.
-type refusal struct{ Path, Why string }
+// A Refusal is of a folder that has the name of one with packets, but is left alone.
+type Refusal struct{ Path, Why string }
 
-// Create makes a folder in dir, locked until it is removed or this process ends.
-func Create(dir string) (*Folder, error) {
+// createFolder makes a folder in dir, locked until it is removed or this process ends.
+func createFolder(dir string) (*folder, error) {
 	path, err := os.MkdirTemp(dir, prefix) // mode 0700
 	if err != nil {
 		return nil, err
@@ -77,19 +75,19 @@ func Create(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))
 	}
-	f := &Folder{path: path, root: root}
+	f := &folder{path: path, root: root}
 	if !supported {
 		return f, nil
 	}
 	if err := f.publishLock(); err != nil {
-		return nil, errors.Join(err, f.Remove())
+		return nil, errors.Join(err, f.remove())
 	}
 	return f, nil
 }
 
 // publishLock makes the lock file. It has its name only when it is locked, so
 // that nobody finds it free before.
-func (f *Folder) publishLock() (err error) {
+func (f *folder) publishLock() (err error) {
 	if f.lock, err = f.root.OpenFile(lockPending, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
@@ -99,14 +97,11 @@ func (f *Folder) publishLock() (err error) {
 	return f.root.Rename(lockPending, lockName)
 }
 
-// Path returns the path of a file in the folder.
-func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
+// file returns the path of a file in the folder.
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// Dir returns the path of the folder.
-func (f *Folder) Dir() string { return f.path }
-
-// WriteAbout says how the capture is to be written.
-func (f *Folder) WriteAbout(a About) error {
+// writeAbout says how the capture is to be written.
+func (f *folder) writeAbout(a about) error {
 	data, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -114,9 +109,9 @@ func (f *Folder) WriteAbout(a About) error {
 	return f.root.WriteFile(aboutFile, data, 0o600)
 }
 
-// About returns what WriteAbout said.
-func (f *Folder) About() (a About, err error) {
-	file, err := f.Open(aboutFile)
+// about returns what writeAbout said.
+func (f *folder) about() (a about, err error) {
+	file, err := f.open(aboutFile)
 	if err != nil {
 		return a, err
 	}
@@ -124,31 +119,31 @@ func (f *Folder) About() (a About, err error) {
 	return a, json.NewDecoder(io.LimitReader(file, maxAbout)).Decode(&a)
 }
 
-// Open opens a file of the folder, which is not a link, to read it.
-func (f *Folder) Open(name string) (*os.File, error) {
+// open opens a file of the folder, which is not a link, to read it.
+func (f *folder) open(name string) (*os.File, error) {
 	before, err := f.root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", f.Path(name))
+		return nil, fmt.Errorf("%s is not a regular file", f.file(name))
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	if after, err := file.Stat(); err != nil || !os.SameFile(before, after) {
-		return nil, errors.Join(fmt.Errorf("%s was replaced", f.Path(name)), err, file.Close())
+		return nil, errors.Join(fmt.Errorf("%s was replaced", f.file(name)), err, file.Close())
 	}
 	return file, nil
 }
 
-// Remove removes the folder with what is in it: the lock last, so that the folder is
+// remove removes the folder with what is in it: the lock last, so that the folder is
 // never without a lock while it holds something.
-func (f *Folder) Remove() error {
-	defer f.Close()
+func (f *folder) remove() error {
+	defer f.close()
 	var failed error
-	for _, name := range []string{Keys, Packets, aboutFile, lockPending, lockName} {
+	for _, name := range []string{keysFile, packetsFile, aboutFile, lockPending, lockName} {
 		if err := f.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}
@@ -156,19 +151,19 @@ func (f *Folder) Remove() error {
 	return errors.Join(failed, os.Remove(f.path)) // which does not follow a link
 }
 
-// Close frees the lock, and leaves the folder as it is.
-func (f *Folder) Close() {
+// close frees the lock, and leaves the folder as it is.
+func (f *folder) close() {
 	_ = f.root.Close()
 	if f.lock != nil {
 		_ = f.lock.Close()
 	}
 }
 
-// Find returns the folders in dir whose captures have ended without removing
+// findFolders returns the folders in dir whose captures have ended without removing
 // them, locked, and those with such a name that are left alone.
 //
 // Errors: of reading dir.
-func Find(dir string) (left []*Folder, refused []refusal, err error) {
+func findFolders(dir string) (left []*folder, refused []Refusal, err error) {
 	if !supported {
 		return nil, nil, nil
 	}
@@ -184,9 +179,9 @@ func Find(dir string) (left []*Folder, refused []refusal, err error) {
 		switch f, why, err := inspect(path); {
 		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 		case err != nil:
-			refused = append(refused, refusal{path, err.Error()})
+			refused = append(refused, Refusal{path, err.Error()})
 		case why != "":
-			refused = append(refused, refusal{path, why})
+			refused = append(refused, Refusal{path, why})
 		case f != nil:
 			left = append(left, f)
 		}
@@ -195,8 +190,8 @@ func Find(dir string) (left []*Folder, refused []refusal, err error) {
 }
 
 // inspect returns a folder if nobody records to it; nil if somebody does. why
-// says in what it is not what Create makes.
-func inspect(path string) (f *Folder, why string, err error) {
+// says in what it is not what createFolder makes.
+func inspect(path string) (f *folder, why string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, "", err
@@ -215,7 +210,7 @@ func inspect(path string) (f *Folder, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	f = &Folder{path: path, root: root}
+	f = &folder{path: path, root: root}
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(info, opened) {
 		why = "it was replaced"
@@ -225,25 +220,25 @@ func inspect(path string) (f *Folder, why string, err error) {
 		free, why, err = f.take(info.ModTime())
 	}
 	if err != nil || why != "" || !free {
-		f.Close()
+		f.close()
 		return nil, why, err
 	}
 	return f, "", nil
 }
 
-// take locks a folder that has nothing in it but what Create and a capture make.
-func (f *Folder) take(modified time.Time) (free bool, why string, err error) {
+// take locks a folder that has nothing in it but what createFolder and a capture make.
+func (f *folder) take(modified time.Time) (free bool, why string, err error) {
 	names, why, err := f.files()
 	if err != nil || why != "" {
 		return false, why, err
 	}
 	if !slices.Contains(names, lockName) {
-		if slices.Contains(names, Keys) || slices.Contains(names, Packets) {
+		if slices.Contains(names, keysFile) || slices.Contains(names, packetsFile) {
 			return false, "it has no lock file: another version of unwire may be recording to it", nil
 		}
 		return time.Since(modified) > newest, "", nil
 	}
-	if f.lock, err = f.Open(lockName); err != nil {
+	if f.lock, err = f.open(lockName); err != nil {
 		return false, "", err
 	}
 	if locked, err := tryLock(f.lock); err != nil || !locked {
@@ -261,12 +256,12 @@ func (f *Folder) take(modified time.Time) (free bool, why string, err error) {
 
 // files lists what is in a folder. why says what is in it that is not a file of
 // a capture.
-func (f *Folder) files() (names []string, why string, err error) {
+func (f *folder) files() (names []string, why string, err error) {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return nil, "", err
 	}
-	known := []string{Packets, Keys, aboutFile, lockName, lockPending}
+	known := []string{packetsFile, keysFile, aboutFile, lockName, lockPending}
 	for _, e := range entries {
 		info, err := f.root.Lstat(e.Name())
 		if err != nil {

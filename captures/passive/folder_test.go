@@ -1,6 +1,6 @@
 //go:build unix
 
-package leftover
+package passive
 
 import (
 	"os"
@@ -13,26 +13,26 @@ import (
 )
 
 // made is a folder as a capture that is running has it.
-func made(t *testing.T, dir string) *Folder {
+func made(t *testing.T, dir string) *folder {
 	t.Helper()
-	f, err := Create(dir)
+	f, err := createFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{Keys, Packets} {
-		if err := os.WriteFile(f.Path(name), []byte("made up"), 0o600); err != nil {
+	for _, name := range []string{keysFile, packetsFile} {
+		if err := os.WriteFile(f.file(name), []byte("made up"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.WriteAbout(About{V: 1, Output: "/a.uwc"}); err != nil {
+	if err := f.writeAbout(about{V: 1, Output: "/a.uwc"}); err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func find(t *testing.T, dir string) ([]*Folder, []refusal) {
+func find(t *testing.T, dir string) ([]*folder, []Refusal) {
 	t.Helper()
-	left, refused, err := Find(dir)
+	left, refused, err := findFolders(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,24 +42,24 @@ func find(t *testing.T, dir string) ([]*Folder, []refusal) {
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	f := made(t, dir)
-	if info, err := os.Stat(f.Dir()); err != nil || info.Mode().Perm() != 0o700 {
+	if info, err := os.Stat(f.path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if left, refused := find(t, dir); len(left)+len(refused) != 0 {
 		t.Fatalf("a folder in use is found: %v, %v", left, refused)
 	}
-	f.Close() // as the system does when the process dies
+	f.close() // as the system does when the process dies
 	left, refused := find(t, dir)
-	if len(left) != 1 || len(refused) != 0 || left[0].Dir() != f.Dir() {
+	if len(left) != 1 || len(refused) != 0 || left[0].path != f.path {
 		t.Fatalf("%v, %v", left, refused)
 	}
-	if about, err := left[0].About(); err != nil || about.Output != "/a.uwc" {
+	if about, err := left[0].about(); err != nil || about.Output != "/a.uwc" {
 		t.Errorf("%+v, %v", about, err)
 	}
 	if again, _ := find(t, dir); len(again) != 0 {
 		t.Error("found by two at once")
 	}
-	if err := left[0].Remove(); err != nil {
+	if err := left[0].remove(); err != nil {
 		t.Error(err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
@@ -73,7 +73,7 @@ func TestFoundOnce(t *testing.T) {
 	dir := t.TempDir()
 	const folders = 20
 	for range folders {
-		made(t, dir).Close()
+		made(t, dir).close()
 	}
 	stop := make(chan struct{})
 	var busy sync.WaitGroup
@@ -83,7 +83,7 @@ func TestFoundOnce(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				if err := made(t, dir).Remove(); err != nil {
+				if err := made(t, dir).remove(); err != nil {
 					t.Errorf("somebody took it away: %v", err)
 					return
 				}
@@ -95,13 +95,13 @@ func TestFoundOnce(t *testing.T) {
 	for range 4 {
 		finders.Go(func() {
 			for range 30 {
-				left, refused, err := Find(dir)
+				left, refused, err := findFolders(dir)
 				if err != nil || len(refused) != 0 {
 					t.Errorf("%v, %v", refused, err)
 				}
 				for _, f := range left {
 					n.Add(1)
-					if err := f.Remove(); err != nil {
+					if err := f.remove(); err != nil {
 						t.Error(err)
 					}
 				}
@@ -120,53 +120,53 @@ func TestFoundOnce(t *testing.T) {
 // link leads to.
 func TestForgedFolders(t *testing.T) {
 	for name, c := range map[string]struct {
-		forge func(t *testing.T, f *Folder)
+		forge func(t *testing.T, f *folder)
 		why   string
 	}{
-		"a symbolic link": {func(t *testing.T, f *Folder) {
+		"a symbolic link": {func(t *testing.T, f *folder) {
 			target := filepath.Join(t.TempDir(), "target")
-			rename(t, f.Dir(), target)
-			symlink(t, target, f.Dir())
+			rename(t, f.path, target)
+			symlink(t, target, f.path)
 		}, "it is a symbolic link"},
-		"a file": {func(t *testing.T, f *Folder) {
-			if err := os.RemoveAll(f.Dir()); err != nil {
+		"a file": {func(t *testing.T, f *folder) {
+			if err := os.RemoveAll(f.path); err != nil {
 				t.Fatal(err)
 			}
-			write(t, f.Dir())
+			write(t, f.path)
 		}, "it is not a folder"},
-		"another mode": {func(t *testing.T, f *Folder) {
-			if err := os.Chmod(f.Dir(), 0o750); err != nil {
+		"another mode": {func(t *testing.T, f *folder) {
+			if err := os.Chmod(f.path, 0o750); err != nil {
 				t.Fatal(err)
 			}
 		}, "its mode is 0750, not 0700"},
-		"another owner": {func(t *testing.T, f *Folder) {
-			if err := os.Chown(f.Dir(), 12345, -1); err != nil {
+		"another owner": {func(t *testing.T, f *folder) {
+			if err := os.Chown(f.path, 12345, -1); err != nil {
 				t.Skip("only root can give a folder away")
 			}
 		}, "it belongs to another user"},
-		"another owner of a file": {func(t *testing.T, f *Folder) {
-			if err := os.Chown(f.Path(Keys), 12345, -1); err != nil {
+		"another owner of a file": {func(t *testing.T, f *folder) {
+			if err := os.Chown(f.file(keysFile), 12345, -1); err != nil {
 				t.Skip("only root can give a file away")
 			}
 		}, `"keys.txt" in it belongs to another user`},
-		"a link within": {func(t *testing.T, f *Folder) {
+		"a link within": {func(t *testing.T, f *folder) {
 			target := filepath.Join(t.TempDir(), "target")
-			rename(t, f.Path(Packets), target)
-			symlink(t, target, f.Path(Packets))
+			rename(t, f.file(packetsFile), target)
+			symlink(t, target, f.file(packetsFile))
 		}, `"packets.pcapng" in it is not a regular file`},
-		"a link for the lock": {func(t *testing.T, f *Folder) {
+		"a link for the lock": {func(t *testing.T, f *folder) {
 			target := filepath.Join(t.TempDir(), "target")
-			rename(t, f.Path(lockName), target)
-			symlink(t, target, f.Path(lockName))
+			rename(t, f.file(lockName), target)
+			symlink(t, target, f.file(lockName))
 		}, `"lock" in it is not a regular file`},
-		"a folder within": {func(t *testing.T, f *Folder) {
-			if err := os.Mkdir(f.Path("more"), 0o700); err != nil {
+		"a folder within": {func(t *testing.T, f *folder) {
+			if err := os.Mkdir(f.file("more"), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}, `"more" in it is not a regular file`},
-		"another file": {func(t *testing.T, f *Folder) { write(t, f.Path("notes.txt")) }, `it has "notes.txt"`},
-		"no lock": {func(t *testing.T, f *Folder) {
-			if err := os.Remove(f.Path(lockName)); err != nil {
+		"another file": {func(t *testing.T, f *folder) { write(t, f.file("notes.txt")) }, `it has "notes.txt"`},
+		"no lock": {func(t *testing.T, f *folder) {
+			if err := os.Remove(f.file(lockName)); err != nil {
 				t.Fatal(err)
 			}
 		}, "it has no lock file"},
@@ -174,13 +174,13 @@ func TestForgedFolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			f := made(t, dir)
-			f.Close()
+			f.close()
 			c.forge(t, f)
 			left, refused := find(t, dir)
-			if len(left) != 0 || len(refused) != 1 || refused[0].Path != f.Dir() || !strings.Contains(refused[0].Why, c.why) {
+			if len(left) != 0 || len(refused) != 1 || refused[0].Path != f.path || !strings.Contains(refused[0].Why, c.why) {
 				t.Errorf("%v, %v", left, refused)
 			}
-			if _, err := os.Lstat(f.Dir()); err != nil {
+			if _, err := os.Lstat(f.path); err != nil {
 				t.Error(err)
 			}
 		})
@@ -227,7 +227,7 @@ func TestFolderInTheMaking(t *testing.T) {
 	if len(left) != 1 {
 		t.Fatalf("%v", left)
 	}
-	if err := left[0].Remove(); err != nil {
+	if err := left[0].remove(); err != nil {
 		t.Error(err)
 	}
 }

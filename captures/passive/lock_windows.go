@@ -1,4 +1,4 @@
-package leftover
+package passive
 
 import (
 	"io/fs"
