@@ -29,7 +29,9 @@ import (
 //     is overwritten with the letter x, and no longer inflates. The same goes
 //     for an event stream with a content encoding, which is not held for longer
 //     than a quarter of a second of quiet, and for what does not inflate.
-//   - What inflates to more than 64 MiB is not searched any further.
+//   - What inflates to more than 256 MiB is not searched any further.
+//   - A body that begins as a gzip or zstd file does is treated alike, though no header
+//     says that it is compressed.
 //   - Below a content encoding the same rules hold: other content encodings,
 //     envelopes, compressed messages. The base64 of gRPC-Web's text form counts
 //     as a content encoding.
@@ -52,6 +54,7 @@ type BodyFilter struct {
 	section  *section // the compressed run that is passing
 	codecs   codecs
 	edited   bool // something was replaced
+	sniff    bool // the first bytes may be of a compressed file
 
 	// messages says that the chunks are messages of a WebSocket, or parts of them.
 	messages bool
@@ -115,6 +118,7 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	b.scan.split = b.scan.hit
 	switch outer, inner := peel(h); {
 	case outer == "":
+		b.sniff = b.framed == unframed && h != nil
 	case outer != base64Text && !envelope.Known(outer):
 		b.framed = unframed
 		b.giveUp(0, fmt.Sprintf("unknown content encoding %q", outer))
@@ -226,10 +230,25 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 			b.framed = unframed
 		}
 	}
+	if b.sniff && len(c.Data) > 0 {
+		b.sniff = false
+		b.guessEncoding(c.Data)
+	}
 	p := c.Data
 	for len(p) > 0 {
 		n := b.step(p, at)
 		p, at = p[n:], at+int64(n)
+	}
+}
+
+// guessEncoding looks at the first bytes of a body that no header says to be compressed.
+func (b *BodyFilter) guessEncoding(p []byte) {
+	if len(p) < 4 || p[0] == 0x1f && p[2] != 8 {
+		return // a gzip member is deflated, there is no other way
+	}
+	if b.encoding = envelope.Sniff(p); b.encoding != "" {
+		b.section = newSection(b, 0)
+		b.section.guessed = true
 	}
 }
 

@@ -2,13 +2,15 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	"unwire/captures"
 )
 
 const (
 	maxSection  = 4 << 20   // compressed bytes that are held to be rewritten
-	maxInflated = 64 << 20  // inflated bytes that are searched
+	maxInflated = 256 << 20 // inflated bytes that are searched
 	sectionLag  = 256 << 10 // what an inflater may have taken in and not given out
 )
 
@@ -24,6 +26,7 @@ type section struct {
 	lost     bool // raw is no longer whole: it cannot be rewritten
 	released bool // it was let go before it could be searched
 	detect   bool // nothing says that it is compressed
+	guessed  bool // nothing but its first bytes does
 	found    bool // a secret is in it
 	inflater *inflater
 	inflated int64
@@ -131,7 +134,7 @@ func (s *section) finish() (data []byte, ok bool) {
 	err := s.inflater.close()
 	reason := s.endSearch()
 	switch {
-	case s.detect && s.inflated == 0:
+	case s.detect && s.inflated == 0, s.guessed:
 		// Nothing said that it would inflate.
 	case err != nil:
 		s.unsearched(err.Error())
@@ -182,24 +185,32 @@ func (s *section) searchPlain(p []byte, at int64) {
 // rewrite inflates the section, takes the secrets out and compresses it by
 // the same codec.
 func (s *section) rewrite() ([]byte, error) {
-	var inflated []byte
-	all := newInflater(&s.b.codecs, s.b.encoding, func(p []byte) bool {
-		inflated = append(inflated, p...)
-		return len(inflated) < maxInflated
-	})
-	all.feed(s.raw)
-	if err := all.close(); err != nil {
+	var out bytes.Buffer
+	w, err := newCompressor(s.inflater.encoding, &out)
+	if err != nil {
 		return nil, err
 	}
-	if s.inner == nil {
-		return deflate(all.encoding, s.b.r.Bytes(inflated))
-	}
 	b := NewBodyFilter(s.b.r, s.headers)
-	b.Write(&captures.Chunk{Data: inflated})
-	b.Close(false)
-	var out []byte
-	for _, c := range b.Ready() {
-		out = append(out, c.Data...)
+	pass := func() {
+		for _, c := range b.Ready() {
+			if err == nil {
+				_, err = w.Write(c.Data)
+			}
+		}
 	}
-	return deflate(all.encoding, out)
+	inflated := 0
+	all := newInflater(&s.b.codecs, s.inflater.encoding, func(p []byte) bool {
+		b.Write(&captures.Chunk{Data: slices.Clone(p)})
+		pass()
+		inflated += len(p)
+		return err == nil && inflated < maxInflated
+	})
+	all.feed(s.raw)
+	err = cmp.Or(all.close(), err)
+	b.Close(false)
+	pass()
+	if err = cmp.Or(err, w.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/require"
+	"unwire/decode/envelope"
 )
 
 // inflateAll is the reference: everything at once.
@@ -43,12 +44,12 @@ func TestCompressedBody(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d cuts", encoding, len(cuts)), func(t *testing.T) {
 				h := captures.Headers{{Name: "content-type", Value: "application/json"}, {Name: "content-encoding", Value: encoding}}
 				r := New(Options{})
-				in := require.Value(deflate(encoding, []byte(secret)))(t)
+				in := require.Value(envelope.Compress(encoding, []byte(secret)))(t)
 				out := inflateAll(t, encoding, join(redactBody(r, h, in, cuts...)))
 				if want := strings.Replace(secret, madeUpJWT, sameLength(r.tag(madeUpJWT), len(madeUpJWT)), 1); string(out) != want {
 					t.Errorf("%.200s", out)
 				}
-				in = require.Value(deflate(encoding, []byte(clean)))(t)
+				in = require.Value(envelope.Compress(encoding, []byte(clean)))(t)
 				if out := join(redactBody(r, h, in, cuts...)); !bytes.Equal(in, out) {
 					t.Error("a body without secrets was changed")
 				}
@@ -59,7 +60,7 @@ func TestCompressedBody(t *testing.T) {
 	if out := string(join(redactBody(New(Options{}), h, []byte(secret)))); strings.Contains(out, madeUpJWT) {
 		t.Error("what is said to be compressed and is not, is not searched")
 	}
-	in := require.Value(deflate("gzip", []byte(secret)))(t)
+	in := require.Value(envelope.Compress("gzip", []byte(secret)))(t)
 	in = in[:len(in)-9] // no longer whole: it cannot be rewritten
 	if out := join(redactBody(New(Options{}), h, in, 10)); len(out) != len(in) || strings.Trim(string(out), "x") != "" {
 		t.Errorf("a body that was cut off: %q", out)
@@ -78,9 +79,9 @@ func TestCompressedFrames(t *testing.T) {
 		if encoding == "" {
 			encoding = "gzip"
 		}
-		small, err := deflate(encoding, []byte("nothing here"))
+		small, err := envelope.Compress(encoding, []byte("nothing here"))
 		require.NoError(t, err)
-		big, err := deflate(encoding, message)
+		big, err := envelope.Compress(encoding, message)
 		require.NoError(t, err)
 		var in []byte
 		for _, f := range [][]byte{
@@ -94,7 +95,7 @@ func TestCompressedFrames(t *testing.T) {
 				out := join(redactBody(r, h, in, cuts...))
 				stand := sameLength(r.tag(madeUpKey), len(madeUpKey))
 				var want []byte
-				rewritten, err := deflate(encoding, bytes.Replace(message, []byte(madeUpKey), []byte(stand), 1))
+				rewritten, err := envelope.Compress(encoding, bytes.Replace(message, []byte(madeUpKey), []byte(stand), 1))
 				require.NoError(t, err)
 				for _, f := range [][]byte{
 					enveloped(0, []byte("first "+stand)), enveloped(1, small), enveloped(1, rewritten), enveloped(0, nil), enveloped(1, nil), enveloped(1, small), enveloped(2, []byte("{}")),
@@ -126,7 +127,7 @@ func TestLongSection(t *testing.T) {
 	noise := make([]byte, maxSection+3*sectionLag)
 	_, _ = rnd.Read(noise)
 	h := captures.Headers{{Name: "content-encoding", Value: "gzip"}}
-	in := require.Value(deflate("gzip", append(noise, (" "+madeUpKey+" ")...)))(t)
+	in := require.Value(envelope.Compress("gzip", append(noise, (" "+madeUpKey+" ")...)))(t)
 	var cuts []int
 	for i := 0; i < len(in); i += 64 << 10 {
 		cuts = append(cuts, i)
@@ -156,7 +157,7 @@ func TestLongSection(t *testing.T) {
 }
 
 func TestInflationBomb(t *testing.T) {
-	in := require.Value(deflate("gzip", make([]byte, 2*maxInflated)))(t)
+	in := require.Value(envelope.Compress("gzip", make([]byte, maxInflated+16<<20)))(t)
 	b := NewBodyFilter(New(Options{}), captures.Headers{{Name: "content-encoding", Value: "gzip"}})
 	b.Write(&captures.Chunk{Data: bytes.Clone(in)})
 	if b.section.inflated > maxInflated+1<<20 {
@@ -170,7 +171,7 @@ func TestInflationBomb(t *testing.T) {
 
 // A body that is not what its headers say is passed on as it is.
 func FuzzRedact(f *testing.F) {
-	gz, err := deflate("gzip", []byte("hello "+madeUpKey))
+	gz, err := envelope.Compress("gzip", []byte("hello "+madeUpKey))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -112,12 +112,12 @@ func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	return c.decoder.Open(encoding, src)
 }
 
-// deflate compresses p.
-func deflate(encoding string, p []byte) ([]byte, error) {
+// newCompressor returns a writer that undoes what reader does.
+func newCompressor(encoding string, w io.Writer) (io.WriteCloser, error) {
 	if encoding == base64Text {
-		return []byte(base64.StdEncoding.EncodeToString(p)), nil
+		return base64.NewEncoder(base64.StdEncoding, w), nil
 	}
-	return envelope.Compress(encoding, p)
+	return envelope.NewWriter(encoding, w)
 }
 
 // A base64Reader decodes base64 that may be several padded runs, one after the

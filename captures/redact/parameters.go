@@ -214,7 +214,7 @@ func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) (
 	if bytes.Equal(clean, inflated) {
 		return data, nil
 	}
-	return deflate(compression, clean)
+	return envelope.Compress(compression, clean)
 }
 
 // nested is mask for bytes that may hold URLs with secrets in their parameters.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 const madeUpMember = `{"apiKey":"zq-7f3b-made-up-9d41x","n":1}`
@@ -25,7 +26,7 @@ func (c connectGet) encode(t fataler, message string) string {
 	q := "https://h.example/p.Service/Method?connect=v1&encoding=" + c.codec
 	if c.compression != "" {
 		var err error
-		if b, err = deflate(c.compression, b); err != nil {
+		if b, err = envelope.Compress(c.compression, b); err != nil {
 			t.Fatal(err)
 		}
 		q += "&compression=" + c.compression

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/require"
+	"unwire/decode/envelope"
 )
 
 // textFrame returns an enveloped message of n bytes of text, as a token delta is.
@@ -42,7 +43,7 @@ func BenchmarkRedact(b *testing.B) {
 func BenchmarkRedactCompressed(b *testing.B) {
 	for _, encoding := range []string{"gzip", "zstd", "br"} {
 		b.Run(encoding, func(b *testing.B) {
-			p := enveloped(1, require.Value(deflate(encoding, textFrame(200)))(b))
+			p := enveloped(1, require.Value(envelope.Compress(encoding, textFrame(200)))(b))
 			h := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: encoding}}
 			body := NewBodyFilter(New(Options{}), h)
 			b.ReportAllocs()

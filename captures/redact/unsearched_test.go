@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/require"
+	"unwire/decode/envelope"
 )
 
 // payloads are the payloads of a stream of envelopes, inflated where their flags
@@ -71,7 +72,7 @@ func TestAnyFlags(t *testing.T) {
 			packed := message
 			if len(message) > 0 && (flags&1 != 0 || rapid.Bool().Draw(t, "compressed") && flags&^0x83 != 0) {
 				var err error
-				if packed, err = deflate("gzip", message); err != nil {
+				if packed, err = envelope.Compress("gzip", message); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -108,7 +109,7 @@ func missedOf(r *Redactor, h captures.Headers, p []byte, size int) ([]byte, []Un
 // Where the search cannot look into bytes, it says so, and searches the bytes as
 // they are.
 func TestUnsearched(t *testing.T) {
-	gz := require.Value(deflate("gzip", []byte(strings.Repeat("some text ", 50)+madeUpKey)))(t)
+	gz := require.Value(envelope.Compress("gzip", []byte(strings.Repeat("some text ", 50)+madeUpKey)))(t)
 	plainKey := []byte("text " + madeUpKey + " text")
 	connect := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: "gzip"}}
 	encoded := func(e string) captures.Headers { return captures.Headers{{Name: "content-encoding", Value: e}} }
@@ -123,12 +124,12 @@ func TestUnsearched(t *testing.T) {
 		"unknown flags":                {connect, slices.Concat(enveloped(0x40, plainKey), enveloped(0x04, plainKey)), "", 0},
 		"unknown encoding":             {encoded("snappy"), plainKey, "snappy", 0},
 		"unknown encoding around":      {encoded("gzip, snappy"), plainKey, "snappy", 0},
-		"known encodings":              {encoded("br, gzip"), require.Value(deflate("gzip", require.Value(deflate("br", plainKey))(t)))(t), "", 0},
+		"known encodings":              {encoded("br, gzip"), require.Value(envelope.Compress("gzip", require.Value(envelope.Compress("br", plainKey))(t)))(t), "", 0},
 		"identity":                     {encoded("identity"), plainKey, "", 0},
 		"too many encodings":           {encoded("gzip, gzip, gzip, gzip"), plainKey, "…", 0},
 		"truncated gzip":               {encoded("gzip"), gz[:len(gz)-9], "unexpected EOF", 0},
 		"bytes behind gzip":            {encoded("gzip"), slices.Concat(gz, plainKey), "gzip", 0},
-		"bytes behind zlib":            {encoded("deflate"), slices.Concat(require.Value(deflate("deflate", []byte("x")))(t), plainKey), "bytes follow", 0},
+		"bytes behind zlib":            {encoded("deflate"), slices.Concat(require.Value(envelope.Compress("deflate", []byte("x")))(t), plainKey), "bytes follow", 0},
 		"no gzip":                      {encoded("gzip"), plainKey, "gzip", 0},
 		"unknown encoding of messages": {captures.Headers{{Name: "content-type", Value: "application/grpc"}, {Name: "grpc-encoding", Value: "snappy"}}, slices.Concat(ok, enveloped(1, plainKey), ok), "snappy", 15},
 		"broken message":               {connect, slices.Concat(ok, enveloped(1, plainKey), ok), "gzip", 15},
@@ -138,8 +139,8 @@ func TestUnsearched(t *testing.T) {
 		"an impossible length":         {connect, slices.Concat(ok, []byte{0, 0xff, 0xff, 0xff, 0xff}, plainKey), endsInEnvelope, 10},
 		"a length too large":           {connect, slices.Concat(ok, []byte{0, 0, 0, 1, 0}, plainKey), endsInEnvelope, 10},
 		"a secret in the length":       {connect, slices.Concat([]byte{0}, []byte(madeUpKey)), endsInEnvelope, 0},
-		"an envelope inside gzip":      {append(encoded("gzip"), connect...), require.Value(deflate("gzip", slices.Concat(ok, enveloped(1, gz))))(t), "", 0},
-		"a broken one inside gzip":     {append(encoded("gzip"), connect...), require.Value(deflate("gzip", slices.Concat(ok, enveloped(1, plainKey))))(t), "gzip", 0},
+		"an envelope inside gzip":      {append(encoded("gzip"), connect...), require.Value(envelope.Compress("gzip", slices.Concat(ok, enveloped(1, gz))))(t), "", 0},
+		"a broken one inside gzip":     {append(encoded("gzip"), connect...), require.Value(envelope.Compress("gzip", slices.Concat(ok, enveloped(1, plainKey))))(t), "gzip", 0},
 		"gRPC-Web text":                {captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}, {Name: "grpc-encoding", Value: "gzip"}}, []byte(base64.StdEncoding.EncodeToString(ok) + base64.StdEncoding.EncodeToString(enveloped(1, gz))), "", 0},
 		"an enveloped message":         {captures.Headers{{Name: "content-type", Value: "application/proto"}}, enveloped(1, gz), "", 0},
 	} {

@@ -57,7 +57,7 @@ func (x *terminal) tmux(args ...string) string {
 	x.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", x.socket}, args...)...)
 	cmd.Dir = x.dir
-	cmd.Env = append(append(os.Environ(), "LANG=C.UTF-8", "TERM=xterm-256color", "UNWIRE_CONFIG="+filepath.Join(x.dir, "config")), x.env...)
+	cmd.Env = append(append(os.Environ(), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color", "UNWIRE_CONFIG="+filepath.Join(x.dir, "config")), x.env...)
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
 		return strings.HasPrefix(v, "TMUX") || strings.HasPrefix(v, "COLUMNS=") || strings.HasPrefix(v, "NO_COLOR=")
 	})
@@ -131,11 +131,13 @@ type tableCommand struct {
 	golden bool
 }
 
-// tableCommands has every command that prints a table.
+// tableCommands has every command that prints a table, and show, whose lines fit, too.
 var tableCommands = []tableCommand{
 	{"ls", "unwire ls shop.uwc", 0, true},
 	{"ls_demo", "unwire ls a.uwc", 0, false},
 	{"ls_joined", "unwire ls split.uwc", 0, false},
+	{"show", "unwire show --no-pager shop.uwc 2", 0, true},
+	{"show_unary", "unwire show --no-pager shop.uwc 1", 0, true},
 	{"note", "unwire note shop.uwc", 0, true},
 	{"choices", "unwire show --choices shop.uwc", 0, true},
 	{"use", "unwire use --list used.uwc", 0, true},
@@ -287,5 +289,89 @@ func compareScreen(t *testing.T, name string, lines []string) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs (-update writes it anew): got\n%swant\n%s", name, got, want)
+	}
+}
+
+// A pager shows what is longer than the screen. To quit it ends the command at once,
+// without an error.
+func TestPager(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("less"); err != nil {
+		t.Skip("less is missing: install it")
+	}
+	dir := t.TempDir()
+	s := &secretRun{t: t, bin: unwireCommand(t), work: dir, config: dir, ran: map[string]bool{}, unredacted: true}
+	shop, err := filepath.Abs("testdata/screens/shop.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ok(0, "import", shop, "-o", "shop.uwc")
+	x := newTerminal(t, dir, 100, 20, "LESS=FRX", "PAGER=less")
+
+	pane, status := x.start("unwire show --full shop.uwc 2")
+	x.await(pane, "prompt of the pager", func() bool {
+		return strings.HasSuffix(strings.TrimSpace(x.tmux("capture-pane", "-p", "-t", pane)), ":")
+	})
+	if _, err := os.Stat(status); err == nil {
+		t.Error("the command ended while its pager ran")
+	}
+	if lines := x.screen(pane); !strings.Contains(lines[0], "POST https://api.shop.example") {
+		t.Errorf("the pager does not begin with the exchange: %q", lines)
+	}
+	x.tmux("send-keys", "-t", pane, "q")
+	x.await(pane, "end of the command", func() bool { _, err := os.Stat(status); return err == nil })
+	if code, err := os.ReadFile(status); err != nil || strings.TrimSpace(string(code)) != "0" {
+		t.Errorf("exit status %s after the pager was quit (%v):\n%s", code, err, strings.Join(x.screen(pane), "\n"))
+	}
+	for _, line := range x.screen(pane) {
+		if strings.Contains(line, "unwire: ") {
+			t.Errorf("quitting is reported: %s", line)
+		}
+	}
+
+	// What fits the screen needs no pager, and neither does a pipe.
+	for _, command := range []string{
+		"UNWIRE_PAGER='echo paged; cat' unwire show 'shop.uwc#2/up/1'",
+		"UNWIRE_PAGER='echo paged; cat' unwire show --no-pager --full shop.uwc 2",
+		"UNWIRE_PAGER= unwire show --full shop.uwc 2",
+		"UNWIRE_PAGER='echo paged; cat' unwire show --full shop.uwc 2 | cat",
+	} {
+		if lines := x.run(0, command); slices.Contains(lines, "paged") || len(lines) < 2 {
+			t.Errorf("%s:\n%s", command, strings.Join(lines, "\n"))
+		}
+	}
+	if lines := x.run(0, "UNWIRE_PAGER='echo paged; cat' unwire show --full shop.uwc 2"); lines[0] != "paged" || len(lines) < 400 {
+		t.Errorf("a pager of one's own shows %d lines: %q", len(lines), lines[:min(len(lines), 3)])
+	}
+	if lines := x.run(0, "UNWIRE_PAGER=/not/there unwire show --full shop.uwc 2"); !strings.Contains(strings.Join(lines, " "), "not/there") {
+		t.Errorf("a pager that is not there: %q", lines)
+	}
+}
+
+// Colours are for terminals, and for whoever asks for them.
+func TestColourOfShow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := &secretRun{t: t, bin: unwireCommand(t), work: dir, config: dir, ran: map[string]bool{}, unredacted: true}
+	shop, err := filepath.Abs("testdata/screens/shop.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ok(0, "import", shop, "-o", "shop.uwc")
+	plain := s.ok(0, "show", "--proto", "none", "shop.uwc", "2")
+	if bytes.ContainsRune(plain, '\x1b') {
+		t.Error("a pipe gets colours")
+	}
+	coloured := s.ok(0, "show", "--color", "always", "--proto", "none", "shop.uwc", "2")
+	for what, code := range map[string]string{"texts": "\x1b[32m\"", "numbers": "\x1b[33m", "types": "\x1b[2mstring\x1b[0m", "doubt": "\x1b[31m(p 0."} {
+		if !bytes.Contains(coloured, []byte(code)) {
+			t.Errorf("no colour for %s", what)
+		}
+	}
+	if got := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAll(coloured, nil); !bytes.Equal(got, plain) {
+		t.Error("colours change the text")
+	}
+	if folded := s.ok(0, "show", "--full=false", "shop.uwc", "2"); bytes.Count(folded, []byte("\n")) > 40 || !bytes.Contains(folded, []byte("×42")) {
+		t.Errorf("folded:\n%s", folded)
 	}
 }

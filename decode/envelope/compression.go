@@ -160,6 +160,21 @@ func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte,
 	return out.Bytes(), nil
 }
 
+// NewWriter returns a writer that applies one content encoding that Decompress knows, other
+// than identity, and has to be closed.
+func NewWriter(encoding string, w io.Writer) (io.WriteCloser, error) {
+	name := normalEncoding(encoding)
+	newWriter, known := writers[name]
+	if !known {
+		return nil, fmt.Errorf("envelope: %w", unknownError(name))
+	}
+	c, err := newWriter(w)
+	if err != nil {
+		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+	}
+	return c, nil
+}
+
 func endIsUnexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -173,14 +188,10 @@ func Compress(encoding string, p []byte) ([]byte, error) {
 	if name == "" {
 		return p, nil
 	}
-	newWriter, known := writers[name]
-	if !known {
-		return nil, fmt.Errorf("envelope: %w", unknownError(name))
-	}
 	var out bytes.Buffer
-	w, err := newWriter(&out)
+	w, err := NewWriter(name, &out)
 	if err != nil {
-		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+		return nil, err
 	}
 	if _, err := w.Write(p); err != nil {
 		return nil, fmt.Errorf("envelope: %s: %w", name, err)

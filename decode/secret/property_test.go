@@ -61,9 +61,18 @@ func compress(encoding string, p []byte) []byte {
 	return packed
 }
 
-func places() []place {
+// forms are texts in which a name gives a secret away.
+var forms = []string{
+	`{"apiKey":"%s"}`, `{"passwords":["a","%s"]}`, `{"name":"password","value":"%s"}`, `{"x":"{\"secret\":\"%s\"}"}`,
+	"<a><password>%s</password></a>", "user: u\npassword: %s\n", "A=1\nAPI_KEY=%s\n", "GET / HTTP/1.1\r\nX-Api-Key: %s\r\n\r\n",
+	`mutation { login(user: "u", password: "%s") { id } }`,
+	"--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n%s\r\n--b--\r\n",
+}
+
+// places are those in which a text of a form may stand.
+func places(form string) []place {
 	const method = "https://h.example/p.v1.Service/Method"
-	member := func(s string) []byte { return []byte(`{"apiKey":"` + s + `"}`) }
+	member := func(s string) []byte { return fmt.Appendf(nil, form, s) }
 	message := func(s string) []byte { return []byte(field(1, "Bearer "+s) + field(8, "rest")) }
 	get := func(query string, text func(string) string) func(string) string {
 		return func(s string) string { return method + "?connect=v1&" + query + "&message=" + text(s) }
@@ -87,6 +96,10 @@ func places() []place {
 		{name: "protobuf", headers: typed("content-type", "application/proto"), body: message},
 		{name: "hex in protobuf", headers: typed("content-type", "application/proto"), body: func(s string) []byte { return []byte(field(1, hex.EncodeToString(message(s)))) }},
 		{name: "gzip", headers: append(typed("content-type", "application/json"), typed("content-encoding", "gzip")...), body: func(s string) []byte { return compress("gzip", member(s)) }},
+		{name: "gzip twice", headers: typed("content-encoding", "gzip, gzip"), body: func(s string) []byte { return compress("gzip", compress("gzip", member(s))) }},
+		{name: "a gzip file", headers: typed("content-type", "application/gzip"), body: func(s string) []byte { return compress("gzip", member(s)) }},
+		{name: "text", headers: typed("content-type", "text/plain"), body: member},
+		{name: "an event", headers: typed("content-type", "text/event-stream"), body: func(s string) []byte { return append(append([]byte("data: "), member(s)...), "\n\n"...) }},
 		{name: "truncated gzip", headers: typed("content-encoding", "gzip"), body: func(s string) []byte { p := compress("gzip", member(s)); return p[:len(p)-9] }},
 		{name: "unknown encoding", headers: typed("content-encoding", "snappy"), body: func(s string) []byte { return masked(string(member(s))) }},
 		{name: "envelopes", headers: connect, body: func(s string) []byte {
@@ -106,7 +119,7 @@ func places() []place {
 func TestRemovable(t *testing.T) {
 	rules := testRules(t)
 	rapid.Check(t, func(t *rapid.T) {
-		all := places()
+		all := places(rapid.SampledFrom(forms).Draw(t, "form"))
 		dir, err := os.MkdirTemp("", "removable")
 		if err != nil {
 			t.Fatal(err)

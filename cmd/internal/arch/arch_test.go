@@ -210,7 +210,8 @@ var table = map[string]row{
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
-	"schema/jsonname": {why: "a rule of names is a leaf"},
+	"schema/protoform": {why: "messages are printed by their descriptors, wherever these come from"},
+	"schema/jsonname":  {why: "a rule of names is a leaf"},
 	"schema/update/source": {
 		imports: []string{"captures/profile", "schema", "schema/align", "schema/bundle", "schema/check", "schema/compare", "schema/extract", "schema/infer", "schema/interrupt", "schema/update", "decode", "decode/conversation", "captures"},
 		tests:   []string{"decode/"},

@@ -85,8 +85,9 @@ var Meanings = map[string]Meaning{
 	"client-version":  {Topic: topicInputs, Value: "VERSION", Types: []string{"string"}, Text: "The version of the client."},
 	"source":          {Topic: topicInputs, Value: "NAME"},
 
-	"filter": {Topic: topicInputs, Value: "FILTER", Types: []string{"string"}, Text: "Only what this filter selects, such as method:Run code:!ok."},
-	"sort":   {Topic: topicOutput, Value: "COLUMN"},
+	"filter":   {Topic: topicInputs, Value: "FILTER", Types: []string{"string"}, Text: "Only what this filter selects, such as method:Run code:!ok."},
+	"no-pager": {Topic: topicOutput},
+	"sort":     {Topic: topicOutput, Value: "COLUMN"},
 
 	// Ways to record
 	"listen":         {Topic: topicRecording, Value: "ADDRESS", Types: []string{"string"}, Text: "The loopback address to listen at, or a port of 127.0.0.1."},

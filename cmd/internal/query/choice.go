@@ -11,7 +11,8 @@ import (
 )
 
 // A Choice is how somebody says that a field is read: 1.2:string, or with the direction,
-// down/1.2:string.
+// down:1.2:string. With a slash, down/1.2:string, it is still read: older versions wrote
+// it so, but in addresses down/1 is a frame.
 type Choice struct {
 	kind.Choice
 	Dir    captures.Direction
@@ -25,8 +26,10 @@ func ParseChoice(s string) (Choice, error) {
 	var c Choice
 	rest := s
 	for _, d := range [...]captures.Direction{captures.Up, captures.Down} {
-		if r, ok := strings.CutPrefix(s, d.String()+"/"); ok {
-			rest, c.Dir, c.HasDir = r, d, true
+		for _, mark := range [...]string{":", "/"} {
+			if r, ok := strings.CutPrefix(s, d.String()+mark); ok {
+				rest, c.Dir, c.HasDir = r, d, true
+			}
 		}
 	}
 	var err error
@@ -44,7 +47,7 @@ type ChoiceError struct {
 
 func (e *ChoiceError) Error() string {
 	if e.Both {
-		return fmt.Sprintf("%s: messages of both directions have this field: say up/%s or down/%s", e.Choice, e.Choice, e.Choice)
+		return fmt.Sprintf("%s: messages of both directions have this field: say up:%s or down:%s", e.Choice, e.Choice, e.Choice)
 	}
 	return fmt.Sprintf("%s: no message here has this field", e.Choice)
 }

@@ -49,7 +49,7 @@ func (v *Views) Add(choices []Choice) {
 
 // Of is the view of a call's frames in one direction.
 func (v *Views) Of(call decode.Call, dir captures.Direction) decode.View {
-	view := decode.View{Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.find}
+	view := decode.View{Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.Definition}
 	if v.defs != nil {
 		view.Type = v.defs.FrameType(call, dir)
 	}
@@ -66,11 +66,11 @@ func (v *Views) Messages(dir captures.Direction) int {
 
 // FieldsOf reads a message whose type is named.
 func (v *Views) FieldsOf(t *wire.Tree, name string) []*field.Field {
-	return decode.View{Type: v.find(name), Find: v.find}.Fields(t)
+	return decode.View{Type: v.Definition(name), Find: v.Definition}.Fields(t)
 }
 
-// find is the definition of a message by its full name, or nil.
-func (v *Views) find(name string) protoreflect.MessageDescriptor {
+// Definition is the definition of a message by its full name, or nil.
+func (v *Views) Definition(name string) protoreflect.MessageDescriptor {
 	if v.defs != nil {
 		if md := v.defs.Message(name[strings.LastIndexByte(name, '/')+1:]); md != nil {
 			return md

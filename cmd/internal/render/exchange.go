@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -32,51 +33,24 @@ func PinningHint(failure string) string {
 }
 
 // ExchangeHead writes what is known of an exchange besides its frames, with the notes about
-// it as a whole.
-func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote) {
+// it as a whole. With folded set, headers are counted and not listed.
+func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relations []captures.Relation, notes []*contract.PlaceNote, folded bool) {
 	fmt.Fprintf(w, "%s\n", out.Bold(term.Clean(strings.TrimSpace(at.Method+" "+at.URL))))
-	fmt.Fprintf(w, "exchange %d · %s", at.ID, at.Protocol)
-	if at.Codec != "" {
-		fmt.Fprintf(w, " (%s)", term.Clean(at.Codec))
-	}
-	if at.HTTP != "" || at.Transport == captures.HTTP {
-		fmt.Fprintf(w, " · HTTP/%s", term.Clean(at.HTTP))
-	}
-	if at.Transport == captures.HTTP {
-		fmt.Fprintf(w, " · status %d", at.Status)
-	}
-	if at.Code != "" {
-		fmt.Fprintf(w, " · %s", term.Clean(at.Code))
-	}
-	fmt.Fprintf(w, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
-	fmt.Fprint(w, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
-	if text := programText(at.Process); text != "" {
-		fmt.Fprintf(w, " · by %s", term.Clean(text))
-	}
-	fmt.Fprintf(w, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
-	if at.TLS.Version != "" {
-		fmt.Fprintf(w, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
-	}
-	if at.TLS.Unverified {
-		fmt.Fprintf(w, " · certificate %s", notVerified)
-	}
-	if text := clientCertificateText(at.TLS.ClientCertificate); text != "" {
-		fmt.Fprintf(w, " · %s", text)
-	}
-	if at.TLS.Proxy != "" {
-		fmt.Fprintf(w, " · through %s", term.Clean(at.TLS.Proxy))
-	}
-	fmt.Fprintln(w)
+	fmt.Fprint(w, out.Wrap(exchangeFacts(at)))
 
 	for _, r := range contract.NewRelations(relations) {
 		fmt.Fprintf(w, "%s\n", relationText(at.ID, r))
 	}
 	failure(out, w, at)
 	Notes(out, w, notes, "")
-	Headers(out, w, "↑", "", at.RequestHeaders)
-	Headers(out, w, "↑", "trailer ", at.RequestTrailers)
-	Headers(out, w, "↓", "", at.ResponseHeaders)
-	Headers(out, w, "↓", "trailer ", at.ResponseTrailers)
+	list := Headers
+	if folded {
+		list = headerCount
+	}
+	list(out, w, "↑", "", at.RequestHeaders)
+	list(out, w, "↑", "trailer ", at.RequestTrailers)
+	list(out, w, "↓", "", at.ResponseHeaders)
+	list(out, w, "↓", "trailer ", at.ResponseTrailers)
 	fmt.Fprintln(w)
 
 	switch {
@@ -88,16 +62,54 @@ func ExchangeHead(out *term.Output, w io.Writer, at conversation.Resolved, relat
 	}
 }
 
+// exchangeFacts are two lines: how an exchange went, and when and between whom.
+func exchangeFacts(at conversation.Resolved) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exchange %d · %s", at.ID, at.Protocol)
+	if at.Codec != "" {
+		fmt.Fprintf(&b, " (%s)", term.Clean(at.Codec))
+	}
+	if at.HTTP != "" || at.Transport == captures.HTTP {
+		fmt.Fprintf(&b, " · HTTP/%s", term.Clean(at.HTTP))
+	}
+	if at.Transport == captures.HTTP {
+		fmt.Fprintf(&b, " · status %d", at.Status)
+	}
+	if at.Code != "" {
+		fmt.Fprintf(&b, " · %s", term.Clean(at.Code))
+	}
+	fmt.Fprintf(&b, " · %s · %s\n", outcomeText(at.Outcome), at.Duration.Round(10*time.Microsecond))
+	fmt.Fprint(&b, at.Started.Format("2006-01-02 15:04:05.000 -07:00"))
+	if text := programText(at.Process); text != "" {
+		fmt.Fprintf(&b, " · by %s", term.Clean(text))
+	}
+	fmt.Fprintf(&b, " · %s → %s", term.Clean(at.Client), term.Clean(at.Server))
+	if at.TLS.Version != "" {
+		fmt.Fprintf(&b, " · TLS %s %s", term.Clean(at.TLS.Version), term.Clean(at.TLS.Cipher))
+	}
+	if at.TLS.Unverified {
+		fmt.Fprintf(&b, " · certificate %s", notVerified)
+	}
+	if text := clientCertificateText(at.TLS.ClientCertificate); text != "" {
+		fmt.Fprintf(&b, " · %s", text)
+	}
+	if at.TLS.Proxy != "" {
+		fmt.Fprintf(&b, " · through %s", term.Clean(at.TLS.Proxy))
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
 // failure writes why an exchange failed.
 func failure(out *term.Output, w io.Writer, at conversation.Resolved) {
 	if at.Error != "" {
-		fmt.Fprintf(w, "%s %s\n", out.Red("error:"), term.Clean(at.Error))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s %s\n", out.Red("error:"), term.Clean(at.Error))))
 	}
 	if hint := PinningHint(at.Error); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("hint: %s\n", hint)))
 	}
 	if at.Message != "" {
-		fmt.Fprintf(w, "message: %s\n", term.Clean(at.Message))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("message: %s\n", term.Clean(at.Message))))
 	}
 }
 
@@ -146,6 +158,21 @@ func Headers(out *term.Output, w io.Writer, arrow, name string, lines captures.H
 	for _, h := range lines {
 		fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
 	}
+}
+
+// headerCount writes how many headers a section has, and the content type.
+func headerCount(out *term.Output, w io.Writer, arrow, name string, lines captures.Headers) {
+	if len(lines) == 0 {
+		return
+	}
+	if name == "" {
+		name = "header"
+	}
+	text := app.Counted(len(lines), strings.TrimSpace(name))
+	if media := lines.Get("content-type"); media != "" {
+		text += ", content-type: " + term.Clean(media)
+	}
+	fmt.Fprintf(w, "%s %s\n", arrow, out.Dim(text))
 }
 
 func outcomeText(o captures.Outcome) string {

@@ -11,6 +11,7 @@ import (
 
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
+	"unwire/decode"
 	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -30,67 +31,131 @@ const (
 //
 // Shape: `0004      1 text: string "Hi"`, nested fields indented.
 func Fields(w io.Writer, fields []*field.Field, indent string) error {
-	b := bufio.NewWriter(w)
-	writeFields(b, fields, indent, 0, nil)
-	return b.Flush()
+	p := fieldPrinter{w: bufio.NewWriter(w), out: &term.Output{}}
+	p.fields(fields, indent, 0)
+	return p.w.Flush()
 }
 
-// notedFields is Fields with the notes about fields, by their offsets, below each.
-func notedFields(out *term.Output, w io.Writer, fields []*field.Field, indent string, notes map[int][]*contract.PlaceNote) error {
-	if len(notes) == 0 {
-		return Fields(w, fields, indent)
-	}
-	b := bufio.NewWriter(w)
-	writeFields(b, fields, indent, 0, func(f *field.Field, indent string) { Notes(out, b, notes[f.Off], indent) })
-	return b.Flush()
+// shownFields is Fields in colours, with the notes about fields, by their offsets, below
+// each. On a terminal it shows what bytes contain, if that is text or a message.
+func shownFields(out *term.Output, w io.Writer, fields []*field.Field, indent string, notes map[int][]*contract.PlaceNote) error {
+	p := fieldPrinter{w: bufio.NewWriter(w), out: out, notes: notes}
+	p.fields(fields, indent, 0)
+	return p.w.Flush()
 }
 
-// writeFields writes fields of a depth, and calls below, if it is set, after the line of each.
-func writeFields(w *bufio.Writer, fields []*field.Field, indent string, depth int, below func(f *field.Field, indent string)) {
+// A fieldPrinter writes fields line by line.
+type fieldPrinter struct {
+	w     *bufio.Writer
+	out   *term.Output
+	notes map[int][]*contract.PlaceNote // by the offsets of fields
+}
+
+// fields writes the fields of a message, which is at a depth.
+func (p *fieldPrinter) fields(fields []*field.Field, indent string, depth int) {
 	for _, f := range fields {
-		fmt.Fprintf(w, "%s%04x  %s", indent, f.Off, strings.Repeat("  ", depth))
 		shown := f
 		if f.Cut != nil {
 			shown = f.Cut
 		}
-		if shown.Wire == wire.Garbage.String() {
-			w.WriteString("garbage ")
-		} else {
-			w.WriteString(strconv.FormatUint(shown.N, 10))
-			if shown.Name != "" {
-				w.WriteString(" " + shown.Name)
-			}
-			w.WriteString(": ")
+		fmt.Fprintf(p.w, "%s%s  %s%s%s", indent, p.out.Dim(fmt.Sprintf("%04x", f.Off)), strings.Repeat("  ", depth), p.head(shown), p.value(shown))
+		if s := certainty(shown); s != "" {
+			p.w.WriteString("  " + p.doubt(shown, s))
 		}
-		w.WriteString(summary(shown, maxText))
-		w.WriteString(about(shown))
+		p.w.WriteString(likeness(shown))
 		if f.Cut != nil {
-			w.WriteString("  (cut off)")
+			p.w.WriteString("  (cut off)")
 		}
 		if f.Error != "" {
-			w.WriteString("  ! " + plain(f.Error))
+			p.w.WriteString("  " + p.out.Red("! "+term.Clean(f.Error)))
 		}
-		w.WriteString("\n")
-		if below != nil {
-			below(f, indent+strings.Repeat("  ", depth+4))
+		p.w.WriteString("\n")
+		Notes(p.out, p.w, p.notes[f.Off], indent+strings.Repeat("  ", depth+4))
+		p.fields(shown.Fields, indent, depth+1)
+		if p.out.TTY {
+			p.contents(shown, indent, depth+1)
 		}
-		writeFields(w, shown.Fields, indent, depth+1, below)
 	}
 }
 
-// about is how sure a field's reading is, and what its value looks like.
-func about(f *field.Field) string {
-	var s string
+// head is the number and the name of a field.
+func (p *fieldPrinter) head(f *field.Field) string {
+	if f.Wire == wire.Garbage.String() {
+		return p.out.Red("garbage") + " "
+	}
+	head := strconv.FormatUint(f.N, 10)
+	if f.Name != "" {
+		head += " " + p.out.Cyan(f.Name)
+	}
+	return head + ": "
+}
+
+// value is the type and the value of a field.
+func (p *fieldPrinter) value(f *field.Field) string {
+	typ, value := typeAndValue(f, maxText)
+	if c, ok := f.Value.([]byte); ok && p.out.TTY && contentsOf(c).what != "" {
+		value = contentsOf(c).what // it stands below
+	}
+	switch f.Value.(type) {
+	case nil:
+		return p.out.Dim(typ + value)
+	case string:
+		value = p.out.Green(value)
+	case []byte:
+		value = p.out.Magenta(value)
+	default:
+		value = p.out.Yellow(value)
+	}
+	return p.out.Dim(typ) + " " + value
+}
+
+// doubt colours what is said about a reading that is not certain.
+func (p *fieldPrinter) doubt(f *field.Field, s string) string {
+	if f.Chosen {
+		return p.out.Dim(s)
+	}
+	return p.out.Red(s)
+}
+
+// contents writes what a field of bytes contains, if that can be read.
+func (p *fieldPrinter) contents(f *field.Field, indent string, depth int) {
+	data, ok := f.Value.([]byte)
+	if !ok || depth > maxContents {
+		return
+	}
+	c := contentsOf(data)
+	margin := indent + "      " + strings.Repeat("  ", depth)
+	for i, line := range c.lines {
+		if i == mostContents {
+			fmt.Fprintf(p.w, "%s%s\n", margin, p.out.Dim(fmt.Sprintf("… %d more lines", len(c.lines)-i)))
+			break
+		}
+		width := 2 * maxText
+		if p.out.Width > 0 {
+			width = max(p.out.Width-len(margin), minContents)
+		}
+		fmt.Fprintf(p.w, "%s%s\n", margin, p.out.Green(CutLine(term.Clean(line), width)))
+	}
+	if c.message != nil {
+		p.fields(decode.View{}.Fields(c.message), indent, depth)
+	}
+}
+
+// certainty says how sure a field's reading is, where it is not.
+func certainty(f *field.Field) string {
 	switch {
 	case f.Chosen:
-		s = "  (chosen)"
+		return "(chosen)"
+	case f.P < surely && len(f.Alternatives) > 0:
+		return fmt.Sprintf("(p %.2f, else %s %.2f)", f.P, f.Alternatives[0].Type, f.Alternatives[0].P)
 	case f.P < surely:
-		s = fmt.Sprintf("  (p %.2f", f.P)
-		if len(f.Alternatives) > 0 {
-			s += fmt.Sprintf(", else %s %.2f", f.Alternatives[0].Type, f.Alternatives[0].P)
-		}
-		s += ")"
+		return fmt.Sprintf("(p %.2f)", f.P)
 	}
+	return ""
+}
+
+// likeness says what a field's value looks like.
+func likeness(f *field.Field) string {
 	word := f.Shape
 	if (kind.Remark{Shape: f.Shape, P: f.ShapeP}).Doubtful() {
 		word = fmt.Sprintf("perhaps %s (%.2f)", word, f.ShapeP)
@@ -113,19 +178,28 @@ func about(f *field.Field) string {
 		word += f.Note
 	}
 	if word != "" {
-		s += "  = " + plain(word)
+		return "  = " + term.Clean(word)
 	}
-	return s
+	return ""
 }
 
 // summary is a field's type and value on one line. A text is cut to limit characters,
 // any other value to limit bytes or elements; a negative limit is none.
 func summary(f *field.Field, limit int) string {
+	typ, value := typeAndValue(f, limit)
+	if f.Value == nil {
+		return typ + value
+	}
+	return typ + " " + value
+}
+
+// typeAndValue are the parts of a summary.
+func typeAndValue(f *field.Field, limit int) (typ, value string) {
 	switch v := f.Value.(type) {
 	case string:
-		return f.Type + " " + quote(v, limit)
+		return f.Type, quote(v, limit)
 	case []byte:
-		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), hexCut(v, limit))
+		return fmt.Sprintf("%s[%d]", f.Type, len(v)), hexCut(v, limit)
 	case []uint64:
 		return listText(f.Type, v, limit)
 	case []int64:
@@ -139,12 +213,12 @@ func summary(f *field.Field, limit int) string {
 	case []any:
 		return listText(f.Type, v, limit)
 	case nil:
-		return fmt.Sprintf("%s, %d bytes", f.Type, f.Off+f.Len-f.Val)
+		return f.Type, fmt.Sprintf(", %d bytes", f.Off+f.Len-f.Val)
 	default:
 		if f.Symbol != "" {
-			return fmt.Sprintf("%s %s (%v)", f.Type, f.Symbol, v)
+			return f.Type, fmt.Sprintf("%s (%v)", f.Symbol, v)
 		}
-		return fmt.Sprintf("%s %v", f.Type, v)
+		return f.Type, fmt.Sprint(v)
 	}
 }
 
@@ -171,8 +245,8 @@ func hexCut(b []byte, limit int) string {
 	return hex.EncodeToString(b[:limit]) + "…"
 }
 
-func listText[T any](typ string, vs []T, limit int) string {
-	return fmt.Sprintf("%s[%d] %s", typ, len(vs), listCut(vs, limit))
+func listText[T any](typ string, vs []T, limit int) (sized, list string) {
+	return fmt.Sprintf("%s[%d]", typ, len(vs)), listCut(vs, limit)
 }
 
 func listCut[T any](vs []T, limit int) string {
@@ -189,10 +263,4 @@ func listCut[T any](vs []T, limit int) string {
 		s += " …"
 	}
 	return s
-}
-
-// plain keeps what errors quote from the wire from controlling a terminal.
-func plain(s string) string {
-	q := strconv.Quote(s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }

@@ -54,7 +54,7 @@ func Frame(out *term.Output, w io.Writer, at conversation.Resolved, f *decode.Fr
 	case o.Hex:
 		_ = hexFrame(out, w, f, view, o.All)
 	case f.Tree != nil:
-		_ = notedFields(out, w, view.Fields(f.Tree), "    ", byOffset)
+		_ = shownFields(out, w, view.Fields(f.Tree), "    ", byOffset)
 		for _, in := range f.Inner {
 			innerMessage(out, w, f, &in)
 		}

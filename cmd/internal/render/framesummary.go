@@ -24,22 +24,31 @@ type frameGroup struct {
 
 // FrameGroups joins neighbouring frames that are about the same.
 func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
+	read := func(f *decode.Frame) []*field.Field {
+		return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
+	}
 	var out []frameGroup
 	for i := range ex.Frames {
-		f := &ex.Frames[i]
-		g := frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T)}
-		if f.End != nil {
-			g.Summary.path = strings.Join(endLines(f.End), "; ")
-		} else if f.Tree != nil {
-			g.Summary = summarise(decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree))
-		}
-		if n := len(out); n > 0 && out[n-1].Arrow == g.Arrow && out[n-1].Summary.extend(&g.Summary) {
-			out[n-1].Last = g.Last
-			continue
-		}
-		out = append(out, g)
+		out = appendToGroups(out, &ex.Frames[i], summariseFrame(&ex.Frames[i], read))
 	}
 	return out
+}
+
+// appendToGroups adds a frame to the last group, if it is about the same, or as one more.
+func appendToGroups(groups []frameGroup, f *decode.Frame, s frameSummary) []frameGroup {
+	if n := len(groups); n > 0 && groups[n-1].Arrow == Arrow(f.Dir) && groups[n-1].Summary.extend(&s) {
+		groups[n-1].Last = f.Seq
+		return groups
+	}
+	return append(groups, frameGroup{Arrow: Arrow(f.Dir), First: f.Seq, Last: f.Seq, Milliseconds: app.Millis(f.T), Summary: s})
+}
+
+// Span are the numbers of a group's frames: 3, or 3–10.
+func (g *frameGroup) Span() string {
+	if g.Last > g.First {
+		return fmt.Sprintf("%d–%d", g.First, g.Last)
+	}
+	return strconv.Itoa(g.First)
 }
 
 // A frameSummary is what a message is about: the path to where it branches, then the
@@ -47,7 +56,11 @@ func FrameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 type frameSummary struct {
 	path          string
 	text          string
+	leaf          string // the value at the path, if it is no text
 	names, values []string
+
+	// doubtful reports for each of names whether the reading of its value is in doubt.
+	doubtful []bool
 }
 
 func summarise(fields []*field.Field) (g frameSummary) {
@@ -57,6 +70,8 @@ func summarise(fields []*field.Field) (g frameSummary) {
 		steps = append(steps, fieldName(f))
 		if s, ok := f.Value.(string); ok && f.Kind == "string" {
 			g.text = s
+		} else if len(f.Fields) == 0 {
+			g.leaf = shortValue(f)
 		}
 		fields = f.Fields
 	}
@@ -64,6 +79,7 @@ func summarise(fields []*field.Field) (g frameSummary) {
 	for _, f := range fields {
 		g.names = append(g.names, fieldName(f))
 		g.values = append(g.values, shortValue(f))
+		g.doubtful = append(g.doubtful, certainty(f) != "" && !f.Chosen)
 	}
 	return g
 }
@@ -74,7 +90,7 @@ func (g *frameSummary) extend(o *frameSummary) bool {
 		return false
 	}
 	g.text += o.text
-	g.values = nil // they are of one frame
+	g.values, g.leaf = nil, "" // they are of one frame
 	return true
 }
 
@@ -83,7 +99,7 @@ func (g frameSummary) String() string {
 	case g.text != "":
 		return g.path + " " + strconv.Quote(g.text)
 	case len(g.names) == 0:
-		return g.path
+		return strings.TrimSpace(g.path + " " + g.leaf)
 	}
 	parts := slices.Clone(g.names)
 	for i, v := range g.values {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/field"
 	"unwire/decode/nested"
@@ -175,7 +176,7 @@ func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	head := f.Cut.Val - f.Cut.Off
 	part := partOf(wire.Len, f.Cut)
 	runs := []byteRun{{partHead, data[:tag]}, {partLength, data[tag:head]}}
-	text := strings.Repeat("  ", depth) + v.label(f.Cut, part) + "  " + v.o.Paint(partBad, "! "+plain(f.Error))
+	text := strings.Repeat("  ", depth) + v.label(f.Cut, part) + "  " + v.o.Paint(partBad, "! "+term.Clean(f.Error))
 	if f.Cut.Fields == nil {
 		v.rows(off, append(runs, byteRun{part, data[head:]}), text)
 		return
@@ -233,9 +234,12 @@ func (v *hexView) label(f *field.Field, part bytePart) string {
 		part = partLength
 	}
 	s := v.o.Paint(partHead, head) + " " + v.o.Paint(part, value)
-	s += about(f)
+	if c := certainty(f); c != "" {
+		s += "  " + c
+	}
+	s += likeness(f)
 	if f.Error != "" {
-		s += "  " + v.o.Paint(partBad, "! "+plain(f.Error))
+		s += "  " + v.o.Paint(partBad, "! "+term.Clean(f.Error))
 	}
 	return s
 }

@@ -66,7 +66,7 @@ func Notes(out *term.Output, w io.Writer, list []*contract.PlaceNote, indent str
 		if n.Path != "" {
 			name += " at " + n.Path
 		}
-		fmt.Fprintf(w, "%s%s %s\n", indent, out.Bold(term.Clean(name)+":"), noteText(n, indent))
+		fmt.Fprint(w, out.Wrap(fmt.Sprintf("%s%s %s\n", indent, out.Bold(term.Clean(name)+":"), noteText(n, indent))))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/field"
 	"unwire/decode/jsontree"
 	"unwire/schema"
 )
@@ -32,7 +33,9 @@ func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.Tim
 	for _, ex := range exchanges {
 		for i := range ex.Frames {
 			f := &ex.Frames[i]
-			entries = append(entries, entry{ex.Started.Add(f.T), ex, f, summariseFrame(ex, f, defs)})
+			entries = append(entries, entry{ex.Started.Add(f.T), ex, f, summariseFrame(f, func(f *decode.Frame) []*field.Field {
+				return decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree)
+			})})
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
@@ -57,13 +60,14 @@ func Timeline(exchanges []*decode.Exchange, defs *schema.Schema) []*contract.Tim
 	return lines
 }
 
-// summariseFrame says what a frame is about: of a message its fields, of JSON its members.
-func summariseFrame(ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) frameSummary {
+// summariseFrame says what a frame is about: of a message its fields, which read returns,
+// of JSON its members.
+func summariseFrame(f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
 	switch {
 	case f.End != nil:
 		return frameSummary{path: strings.Join(endLines(f.End), "; ")}
 	case f.Tree != nil:
-		return summarise(decode.View{Type: app.FrameType(defs, ex.Call, f.Dir)}.Fields(f.Tree))
+		return summarise(read(f))
 	}
 	text := ""
 	if v, err := jsontree.Parse(f.Data); err == nil {

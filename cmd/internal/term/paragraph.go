@@ -18,10 +18,11 @@ func (o *Output) Paragraph(b *strings.Builder, indent, head, text string) {
 // Sayf writes sentences. On a terminal, lines that are wider than it are broken at spaces,
 // and the rest of a line is indented.
 func (o *Output) Sayf(format string, args ...any) {
-	fmt.Fprint(o, o.wrap(fmt.Sprintf(format, args...)))
+	fmt.Fprint(o, o.Wrap(fmt.Sprintf(format, args...)))
 }
 
-func (o *Output) wrap(text string) string {
+// Wrap breaks lines as Sayf does, if the output is a terminal.
+func (o *Output) Wrap(text string) string {
 	if !o.TTY || o.Width <= 0 {
 		return text
 	}

@@ -4,6 +4,7 @@
 // A Table says for each Column how important it is and how its cells are shortened;
 // on a terminal it fits the width, elsewhere it is tab-separated. The package knows
 // nothing of what is printed. Commands and package render write through an Output.
+// Long text goes through a pager (Page).
 package term
 
 import (
@@ -23,7 +24,9 @@ type Output struct {
 	io.Writer
 	TTY   bool // a terminal: tables are drawn; off it they are TSV
 	Color bool
-	Width int // columns; 0 where there is no terminal
+
+	// Width and Height are those of the terminal in cells; 0 where there is none.
+	Width, Height int
 }
 
 // New looks at w and the user's wish: color is "auto", "always" or "never".
@@ -32,8 +35,8 @@ func New(w io.Writer, color string) *Output {
 	o := &Output{Writer: w}
 	if f, ok := w.(*os.File); ok && xterm.IsTerminal(int(f.Fd())) {
 		o.TTY = true
-		if width, _, err := xterm.GetSize(int(f.Fd())); err == nil {
-			o.Width = width
+		if width, height, err := xterm.GetSize(int(f.Fd())); err == nil {
+			o.Width, o.Height = width, height
 		}
 		if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 			o.Width = columns

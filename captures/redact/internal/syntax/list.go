@@ -98,13 +98,22 @@ func (f *Finder) inList(b []byte, i int) bool {
 	return kind.MayTell()
 }
 
-// listItem finds the string from i to end as an item of a list.
-func (f *Finder) listItem(b []byte, i, end int, quote string) (match.Match, match.State) {
+// listItem finds the string that begins with the quote at position i, with so many backslashes in
+// front of it, as an item of a list.
+func (f *Finder) listItem(b []byte, i, escapes int, final, flush bool) (match.Match, match.State) {
+	end := valueEnd(b, i+1, escapes)
+	cut := end >= len(b)
+	if cut && !final && end-i < match.MaxSecret {
+		return match.Match{}, match.Undecided
+	}
 	kind, name := f.listKind(b, i)
-	value := b[min(i+1, end):end]
-	if !kind.Fits(value) {
+	if !kind.Fits(b[i+1 : end]) {
 		return match.Match{}, match.Nothing
 	}
 	from := afterScheme(b, i+1, end)
-	return match.Match{Start: from, End: end, Secret: string(b[from:end]), Learn: kind == names.Secret && end-from >= match.ShortSecret, Rule: match.Member, Name: string(name)}, match.Found
+	m := match.Match{Start: from, End: end, Secret: string(b[from:end]), Learn: kind == names.Secret && end-from >= match.ShortSecret, Rule: match.Member, Name: string(name)}
+	if end-i >= match.MaxSecret || cut && flush {
+		m.Mask, m.Learn = &match.Mask{Until: "\""}, false
+	}
+	return m, match.Found
 }

@@ -16,6 +16,9 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	for escapes < 7 && i > escapes && b[i-escapes-1] == '\\' {
 		escapes++
 	}
+	if f.inList(b, i) {
+		return f.listItem(b, i, escapes, final, flush)
+	}
 	quote := string(b[i-escapes : i+1])
 	name, p := memberName(b, i+1, quote)
 	if len(name) < 2 && p < len(b) {
@@ -25,12 +28,8 @@ func (f *Finder) member(b []byte, i int, final, flush bool) (match.Match, match.
 	if v != match.Found {
 		return orNothing(v, final)
 	}
-	after := p
 	if p, v = skipSpace(b, p); v != match.Found {
 		return orNothing(v, final)
-	}
-	if b[p] == ',' || b[p] == ']' {
-		return f.listItem(b, i, after-len(quote), quote)
 	}
 	if p, v = expect(b, p, ":"); v != match.Found {
 		return orNothing(v, final)

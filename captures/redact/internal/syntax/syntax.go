@@ -58,7 +58,7 @@ func mayPrecede(sign, c byte) bool {
 func mayFollow(sign, c byte) bool {
 	switch sign {
 	case '"':
-		return charset.Member.Has(c) || c == '\\'
+		return charset.Member.Has(c) || charset.Token.Has(c) || c == '\\'
 	case '&', '?':
 		return charset.Name.Has(c)
 	case '>':

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"unwire/cmd/internal/app"
@@ -162,11 +161,7 @@ func (r *demoReport) decoded(context.Context) error {
 			}
 			continue
 		}
-		span := strconv.Itoa(g.First)
-		if g.Last > g.First {
-			span = fmt.Sprintf("%d–%d", g.First, g.Last)
-		}
-		r.line(r.app.Out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.Arrow, span, g.Milliseconds, g.Summary))
+		r.line(r.app.Out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.Arrow, g.Span(), g.Milliseconds, g.Summary))
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package inspect
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,12 +13,8 @@ import (
 	"unwire/cmd/internal/contract"
 	"unwire/cmd/internal/options"
 	"unwire/decode/text"
+	"unwire/schema/protoform"
 )
-
-type encodeFlags struct {
-	in, out string
-	json    bool
-}
 
 func encodeCommand(a *app.App) *cobra.Command {
 	var f encodeFlags
@@ -26,28 +24,48 @@ func encodeCommand(a *app.App) *cobra.Command {
 		Long: `encode reads the text that decode writes, and any that Protoscope reads, and
 writes the bytes that it stands for, in the way that they were written in (hex, base64,
 gzip). Lengths are made anew, and so is a value below which its content was edited, in
-lines that begin with #|: gzip and zstd then by our own compressor.`,
-		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
+lines that begin with #|: gzip and zstd then by our own compressor.
+
+--in protojson and prototext read what 'unwire show --format' prints, by the
+definitions of a type. prototext names its type in its first line.`,
+		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return encode(a, inputArg(args), f)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), a, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.in, "in", "text", "the input is text or json")
+	cmd.Flags().StringVar(&f.format, "in", formatText, "the input is text, json, protojson or prototext")
 	options.Alias(cmd.Flags(), "format", "in")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for protojson and prototext")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, or a capture that keeps some, for protojson and prototext (default: the built-in ones)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; - is stdout even on a terminal")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes or the file they were written to")
 	return cmd
 }
 
-func encode(a *app.App, name string, f encodeFlags) error {
-	format := f.in
+type encodeFlags struct {
+	format, typeName, proto, out string
+	json                         bool
+}
+
+func (f encodeFlags) run(ctx context.Context, a *app.App, name string) error {
 	if f.json && f.out == "-" {
 		return app.Usagef("--json and -o - both write to stdout")
 	}
-	if err := app.OneOf("--in", format, "text", "json"); err != nil {
+	if err := app.OneOf("--in", f.format, append([]string{formatText, "json"}, protoform.Formats()...)...); err != nil {
 		return err
 	}
+	if slices.Contains(protoform.Formats(), f.format) {
+		return encodeByDefinitions(ctx, a, name, f)
+	}
+	if f.typeName != "" || f.proto != "" {
+		return app.Usagef("--type and --proto go with --in protojson and prototext")
+	}
+	return encode(a, name, f)
+}
+
+func encode(a *app.App, name string, f encodeFlags) error {
+	format := f.format
 	src, err := a.OpenInput(name, app.MaxText)
 	if err != nil {
 		return err
@@ -67,6 +85,11 @@ func encode(a *app.App, name string, f encodeFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", app.InputName(name), err)
 	}
+	return f.write(a, data)
+}
+
+// write writes the bytes, or describes them as JSON.
+func (f encodeFlags) write(a *app.App, data []byte) error {
 	if !f.json {
 		return a.WriteBinary(data, f.out)
 	}

@@ -19,7 +19,7 @@ import (
 func parseChosen(s string) (query.Choice, error) {
 	c, err := query.ParseChoice(s)
 	if err != nil {
-		return c, app.Fail(app.ExitUsage, fmt.Errorf("--as: %w", err), "as in --as 1.2:string, or --as down/1.2:string")
+		return c, app.Fail(app.ExitUsage, fmt.Errorf("--as: %w", err), "as in --as 1.2:string, or --as down:1.2:string")
 	}
 	return c, nil
 }
@@ -49,7 +49,7 @@ func plainChoices(list []query.Choice) ([]kind.Choice, error) {
 	var out []kind.Choice
 	for _, c := range list {
 		if c.HasDir {
-			return nil, app.Usagef("--as %s/%s: a file has no directions", c.Dir, c.Choice)
+			return nil, app.Usagef("--as %s:%s: a file has no directions", c.Dir, c.Choice)
 		}
 		out = append(out, c.Choice)
 	}

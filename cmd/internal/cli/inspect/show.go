@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -32,39 +33,63 @@ func showCommand(a *app.App) *cobra.Command {
 passed: ↑ client to server, ↓ server to client. Fields have names where the
 definitions know the method; a reading that is not certain has its probability.
 
+On a terminal, frames that follow each other and are about the same are one line;
+text that was sent in pieces is joined. --full shows every header and every field,
+as it is without a terminal. Output longer than the screen goes through a pager:
+UNWIRE_PAGER, PAGER, or less.
+
+--format protojson or prototext prints frames by their definitions, for other
+protobuf tools; 'unwire encode' reads it back. Fields that the definitions lack
+are left out, and reported.
+
 Where a bidirectional stream was carried in several calls (RunSSE and its
 BidiAppend calls), the exchange that asked for the server's half shows all of it
 as the one stream that it is, with what was missing, repeated or out of order
 (but not with --follow, which shows each call as it comes).`,
-		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
+		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --full F.uwc 2\n  unwire show --format protojson F.uwc#2/up/0\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
 		Args:    app.ArgsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.folded = a.Out.TTY
+			if cmd.Flags().Changed("full") {
+				f.folded = !f.full
+			}
+			if err := f.checkFormat(); err != nil {
+				return err
+			}
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
+	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, also on a terminal, and with --hex every byte (--full=false: a line per run of frames, also off a terminal)")
+	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "print to the terminal, however long it is")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text, protojson or prototext")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a frame")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
-	cmd.Flags().BoolVar(&f.full, "full", false, "shorten nothing: with --hex, print every byte of every value")
 	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
 	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "a line for each run of frames, of the exchange and of those that it is joined to by 'unwire serve', in the order of time")
-	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down:1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
 	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
-	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down/1.2")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down:1.2")
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones; none: no names)")
 	return cmd
 }
 
 type showFlags struct {
-	dir             string
-	json, hex, full bool
-	as              []string // choices
-	once, choices   bool
-	explain         string
+	dir           string
+	json, hex     bool
+	as            []string // choices
+	once, choices bool
+	explain       string
 
 	parts, follow, timeline bool
+
+	format        string
+	full, noPager bool
+
+	// folded has runs of frames on one line each.
+	folded bool
 }
 
 // runShow does what the flags ask for.
@@ -82,8 +107,8 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 	case f.explain != "" && (f.hex || f.follow):
 		return app.Usagef("--explain goes neither with --hex nor with --follow")
 	case f.follow:
-		if addr.Frame >= 0 || f.full && !f.hex || f.hex && f.json {
-			return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json, and --full goes with it")
+		if addr.Frame >= 0 || f.hex && f.json {
+			return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json")
 		}
 		return followShow(ctx, a, addr, f)
 	case f.timeline:
@@ -94,8 +119,8 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 }
 
 func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
-	if o.hex && o.json || o.full && !o.hex {
-		return app.Usagef("--hex is for people, not --json, and --full goes with it")
+	if o.hex && o.json {
+		return app.Usagef("--hex is for people, not --json")
 	}
 	splitting, chosen, err := parseShowAs(o)
 	if err != nil {
@@ -139,15 +164,23 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if o.explain != "" {
 		return explainFrames(a, ex, frames, v, o)
 	}
-	if o.json {
-		err = printFrames(a, at, frames, v, notes)
-	} else {
-		err = writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
-	}
-	if err != nil {
+	if err := printShown(ctx, a, capture, at, frames, v, notes, addr, o); err != nil {
 		return err
 	}
 	return undecoded(a, ex, readErr)
+}
+
+// printShown prints frames in the form that the flags name.
+func printShown(ctx context.Context, a *app.App, capture *query.Capture, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes *query.Notes, addr query.Address, o showFlags) error {
+	switch {
+	case o.format != formatText:
+		return printByDefinitions(a, at, frames, v, o, addr)
+	case o.json:
+		return printFrames(a, at, frames, v, notes)
+	}
+	return paged(ctx, a, o.noPager, func(ctx context.Context) error {
+		return writeFrames(ctx, a, capture, at, frames, v, notes, addr.Frame < 0, o)
+	})
 }
 
 // printFrames prints frames of an exchange as JSON, with the notes about them.
@@ -172,14 +205,37 @@ func writeFrames(ctx context.Context, a *app.App, capture *query.Capture, at con
 		if err != nil {
 			return err
 		}
-		render.ExchangeHead(a.Out, w, at, relations, notes.Whole())
+		render.ExchangeHead(a.Out, w, at, relations, notes.Whole(), o.folded && !o.hex)
+	}
+	if o.folded && head && !o.hex {
+		render.FoldedFrames(a.Out, w, at, frames, v, notes.Of)
+		return w.Flush()
 	}
 	options := o.frameOptions()
 	for i := range frames {
+		// The pager may have ended.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		options.Notes = notes.Of(&frames[i])
 		render.Frame(a.Out, w, at, &frames[i], v, options)
 	}
 	return w.Flush()
+}
+
+// paged has write print to a pager, if stdout is a terminal and what it prints is longer
+// than the screen.
+func paged(ctx context.Context, a *app.App, never bool, write func(context.Context) error) error {
+	command := term.PagerCommand(os.LookupEnv)
+	if never {
+		command = ""
+	}
+	direct := a.Out
+	defer func() { a.Out = direct }()
+	return direct.Page(ctx, command, a.Signals.ChildRuns, func(ctx context.Context, out *term.Output) error {
+		a.Out = out
+		return write(ctx)
+	})
 }
 
 func (o showFlags) frameOptions() render.FrameOptions {
@@ -203,7 +259,7 @@ func parseShowAs(o showFlags) (decode.Splitting, []query.Choice, error) {
 func explainFrames(a *app.App, ex *decode.Exchange, frames []decode.Frame, v *query.Views, o showFlags) error {
 	where, err := parseChosen(o.explain + ":" + kind.Auto)
 	if err != nil {
-		return app.Usagef("--explain wants a path, as 1.2 or down/1.2, not %q", o.explain)
+		return app.Usagef("--explain wants a path, as 1.2 or down:1.2, not %q", o.explain)
 	}
 	done := [2]bool{}
 	found := false

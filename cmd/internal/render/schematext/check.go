@@ -43,7 +43,7 @@ func Check(out *term.Output, r *check.Report) error {
 	return out.Table(term.Table{Rows: rows, Columns: []term.Column{
 		{Name: "FINDING"},
 		{Name: "MESSAGE", Shorten: term.Name, Min: 20},
-		{Name: "FIELD", Shorten: term.Middle, Min: 12},
+		{Name: "FIELD", Shorten: term.Name, Min: 12},
 		{Name: "WHAT", Shorten: term.End, Min: 12, Drop: 1},
 		{Name: "SEEN", Right: true, Drop: 3},
 		{Name: "FRAMES", Shorten: term.End, Min: 18, Drop: 2},

@@ -1,0 +1,132 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/known"
+	"unwire/schema/protoform"
+)
+
+// formatText is the format of show and encode that needs no definitions.
+const formatText = "text"
+
+// checkFormat checks --format of show.
+func (f showFlags) checkFormat() error {
+	if err := app.OneOf("--format", f.format, append([]string{formatText}, protoform.Formats()...)...); err != nil {
+		return err
+	}
+	if f.format != formatText && (f.json || f.hex || f.follow || f.timeline || f.choices || f.explain != "") {
+		return app.Usagef("--format %s is a form of its own: it goes with --proto, --as and --parts", f.format)
+	}
+	return nil
+}
+
+// printByDefinitions prints the messages of frames by their definitions. Several are
+// separated by lines with the addresses of the frames, which are comments of prototext;
+// as JSON they are a line each.
+func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Frame, v *query.Views, o showFlags, addr query.Address) error {
+	var missing error
+	printed := 0
+	for i := range frames {
+		f := &frames[i]
+		isJSON := f.Tree == nil && at.Codec == "json"
+		if f.End != nil || f.Tree == nil && !isJSON {
+			continue
+		}
+		place := query.Address{File: addr.File, Exchange: at.ID, Part: addr.Part, Dir: f.Dir, Frame: f.Seq}
+		md := v.Of(at.Call, f.Dir).Type
+		if md == nil {
+			missing = app.Fail(app.ExitInput, fmt.Errorf("%s: no definitions know its type", place), "name them with --proto DIR; 'unwire schema infer' makes some")
+			continue
+		}
+		p, err := protoform.Print(protoform.Format(o.format), f.Data, isJSON, md, v.Definition)
+		if err != nil {
+			return fmt.Errorf("%s: %w", place, err)
+		}
+		if err := writePrinted(a, p, place, len(frames) > 1, o.format); err != nil {
+			return err
+		}
+		printed++
+		if len(p.Lost) > 0 {
+			a.Say("unwire: %s: the definitions of %s lack fields, which are left out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
+		}
+	}
+	if printed == 0 && missing == nil {
+		missing = app.Fail(app.ExitInput, fmt.Errorf("%s: there is no message to print", addr), "without --format, show prints what there is")
+	}
+	if printed > 0 && missing != nil {
+		a.Say("unwire: %s", missing)
+		return nil
+	}
+	return missing
+}
+
+// writePrinted writes a message that is one of several, or the only one.
+func writePrinted(a *app.App, p *protoform.Printed, place query.Address, several bool, format string) error {
+	data := p.Data
+	switch {
+	case several && format == string(protoform.JSON):
+		var line bytes.Buffer
+		if err := json.Compact(&line, data); err != nil {
+			return err
+		}
+		line.WriteByte('\n')
+		data = line.Bytes()
+	case several:
+		data = append([]byte("# "+term.Clean(place.String())+"\n"), data...)
+	}
+	if a.Out.TTY {
+		data = []byte(term.CleanText(string(data)))
+	}
+	_, err := a.Out.Write(data)
+	return err
+}
+
+// encodeByDefinitions reads a message in protojson or prototext. Its type is the one that
+// is named, or that the text names itself.
+func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeFlags) error {
+	text, err := a.ReadInput(name)
+	if err != nil {
+		return err
+	}
+	typeName := f.typeName
+	if typeName == "" && f.format == string(protoform.Text) {
+		typeName = protoform.TypeOf(text)
+	}
+	if typeName == "" {
+		return app.Fail(app.ExitUsage, errors.New("which message is it?"), "name its type: --type package.Message")
+	}
+	defs, err := app.LoadDefinitions(ctx, f.proto)
+	if err != nil {
+		return err
+	}
+	find := func(name string) protoreflect.MessageDescriptor {
+		if defs != nil {
+			if md := defs.Message(name); md != nil {
+				return md
+			}
+		}
+		return known.Message(name)
+	}
+	md := find(typeName)
+	if md == nil {
+		return app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", term.Clean(typeName)), "names are full: package.Message; --proto DIR names the definitions")
+	}
+	data, err := protoform.Parse(protoform.Format(f.format), text, md, find)
+	if err != nil {
+		return fmt.Errorf("%s: %w", app.InputName(name), err)
+	}
+	return f.write(a, data)
+}

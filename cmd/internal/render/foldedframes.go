@@ -1,0 +1,159 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"unwire/captures"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/query"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/field"
+)
+
+// FoldedFrames writes a line per run of frames that are about the same: what they are
+// about, with deltas of a text joined. Errors, notes and what was not as in a stream stand
+// below the line of their frame.
+func FoldedFrames(out *term.Output, w io.Writer, at conversation.Resolved, frames []decode.Frame, v *query.Views, notes func(*decode.Frame) []*contract.PlaceNote) {
+	read := func(f *decode.Frame) []*field.Field { return v.Of(at.Call, f.Dir).Fields(f.Tree) }
+	var groups []frameGroup
+	flush := func() {
+		for i := range groups {
+			groupLine(out, w, &groups[i])
+		}
+		groups = groups[:0]
+	}
+	for i := range frames {
+		f := &frames[i]
+		var before, after []string
+		if at.Joined != nil {
+			before, after = contract.Anomalies(at.Joined, f)
+		}
+		if len(before) > 0 {
+			flush()
+		}
+		for _, s := range before {
+			fmt.Fprintf(w, "%s %s\n", Arrow(f.Dir), out.Red(s))
+		}
+
+		groups = appendToGroups(groups, f, foldedSummary(at, f, read))
+		list := notes(f)
+		if f.Err == nil && len(list) == 0 && len(after) == 0 && !f.Partial {
+			continue
+		}
+		flush() // what follows is about this frame
+		if f.Partial {
+			fmt.Fprintf(w, "    %s\n", out.Red("cut off"))
+		}
+		if f.Err != nil {
+			fmt.Fprintf(w, "    %s %s\n", out.Red("error:"), term.Clean(f.Err.Error()))
+		}
+		Notes(out, w, list, "    ")
+		for _, s := range after {
+			fmt.Fprintf(w, "    %s\n", out.Red(s))
+		}
+	}
+	flush()
+}
+
+// foldedSummary says what a frame is about, also where it is none of HTTP.
+func foldedSummary(at conversation.Resolved, f *decode.Frame, read func(*decode.Frame) []*field.Field) frameSummary {
+	switch {
+	case f.Close != nil:
+		return frameSummary{path: f.Close.String()}
+	case at.Transport != captures.HTTP && f.Tree == nil && len(f.Data) > 0 && !decode.IsText(f.Data):
+		return frameSummary{path: fmt.Sprintf("bytes[%d] %s", len(f.Data), hexCut(f.Data, maxText))}
+	}
+	return summariseFrame(f, read)
+}
+
+// groupLine writes a group on one line, in colours, cut to the terminal.
+func groupLine(out *term.Output, w io.Writer, g *frameGroup) {
+	var l colouredLine
+	l.add(out.Bold, fmt.Sprintf("%s %-7s", g.Arrow, g.Span()))
+	l.add(out.Dim, fmt.Sprintf(" %8.1f ms  ", g.Milliseconds))
+	s := &g.Summary
+	l.add(out.Cyan, s.path)
+	if n := g.Last - g.First + 1; n > 1 {
+		l.add(out.Dim, fmt.Sprintf(" ×%d", n))
+	}
+	if s.text != "" {
+		l.add(out.Green, " "+strconv.Quote(s.text))
+	}
+	if s.leaf != "" {
+		l.add(out.Yellow, " "+s.leaf)
+	}
+	for i, name := range s.names {
+		l.add(nil, map[bool]string{true: " {", false: ", "}[i == 0])
+		l.add(out.Cyan, name)
+		doubtful := i < len(s.doubtful) && s.doubtful[i]
+		if doubtful {
+			l.add(out.Red, "?")
+		}
+		if i < len(s.values) && s.values[i] != "" {
+			l.add(nil, ": ")
+			l.add(valueColour(out, s.values[i], doubtful), s.values[i])
+		}
+	}
+	if len(s.names) > 0 {
+		l.add(nil, "}")
+	}
+	width := out.Width
+	if width <= 0 {
+		width = offTerminal
+	}
+	fmt.Fprintln(w, l.within(width))
+}
+
+// offTerminal is how wide the lines of folded frames are without a terminal.
+const offTerminal = 240
+
+func valueColour(out *term.Output, value string, doubtful bool) func(string) string {
+	switch {
+	case doubtful:
+		return out.Red
+	case strings.HasPrefix(value, `"`):
+		return out.Green
+	}
+	return out.Yellow
+}
+
+// A colouredLine is a line that is cut where the terminal ends, and coloured after that.
+type colouredLine []colouredText
+
+type colouredText struct {
+	text   string
+	colour func(string) string
+}
+
+// add appends text, which may hold anything, in a colour; nil is none.
+func (l *colouredLine) add(colour func(string) string, s string) {
+	if colour == nil {
+		colour = func(s string) string { return s }
+	}
+	*l = append(*l, colouredText{term.Clean(s), colour})
+}
+
+// within is the line in a width.
+func (l colouredLine) within(width int) string {
+	total := 0
+	for _, t := range l {
+		total += term.Cells(t.text)
+	}
+	var b strings.Builder
+	for i, t := range l {
+		n := term.Cells(t.text)
+		if total <= width || i < len(l)-1 && n < width {
+			b.WriteString(t.colour(t.text))
+			width, total = width-n, total-n
+			continue
+		}
+		b.WriteString(t.colour(CutLine(t.text+"…", max(width, 1))))
+		break
+	}
+	return strings.TrimRight(b.String(), " ")
+}

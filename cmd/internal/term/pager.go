@@ -1,0 +1,177 @@
+package term
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+// defaultPager quits at once where the text fits the screen, and keeps colours.
+const defaultPager = "less -FRX"
+
+// PagerCommand is the command line of the pager that the user wants: UNWIRE_PAGER goes
+// before PAGER, and less is the default. It is "" for none, which is said by an empty
+// variable or cat.
+func PagerCommand(lookup func(string) (string, bool)) string {
+	for _, name := range []string{"UNWIRE_PAGER", "PAGER"} {
+		if command, ok := lookup(name); ok {
+			if command == "cat" {
+				return ""
+			}
+			return command
+		}
+	}
+	return defaultPager
+}
+
+// errPagerEnded is what writing to a pager that has ended returns.
+var errPagerEnded = errors.New("the pager has ended")
+
+// Page has write print through a pager, if what it prints is longer than the screen. Off
+// a terminal, and without a command, it prints as ever. While the pager runs, the
+// terminal's signals are the pager's: running is called when it starts, and what it
+// returns when it has ended.
+//
+// The context of write ends with the pager. That is no error.
+func (o *Output) Page(ctx context.Context, command string, running func() (ended func(), err error), write func(context.Context, *Output) error) error {
+	if !o.TTY || o.Height <= 0 || command == "" {
+		return write(ctx, o)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &pager{out: o, command: command, running: running, cancel: cancel}
+	paged := *o
+	paged.Writer = p
+	err := write(ctx, &paged)
+	quit, closeErr := p.close()
+	if quit {
+		return nil
+	}
+	return errors.Join(err, closeErr)
+}
+
+// A pager holds back what is written until that is longer than the screen, then it starts
+// the command.
+type pager struct {
+	out     *Output
+	command string
+	running func() (ended func(), err error)
+	cancel  context.CancelFunc
+
+	held bytes.Buffer
+	rows int
+
+	// direct is set if the command could not be started.
+	direct bool
+
+	// to is the standard input of the command. ended is closed when that has ended.
+	to    io.WriteCloser
+	ended chan struct{}
+
+	// quit is set if the command ended before it had all.
+	quit bool
+}
+
+func (p *pager) Write(b []byte) (int, error) {
+	switch {
+	case p.direct:
+		return p.out.Writer.Write(b)
+	case p.to == nil:
+		p.held.Write(b)
+		for line := range bytes.Lines(b) {
+			p.rows += 1 + max(0, Cells(string(line))-1)/max(p.out.Width, 1)
+		}
+		if p.rows < p.out.Height {
+			return len(b), nil
+		}
+		if err := p.start(); errors.Is(err, context.Canceled) {
+			return 0, err
+		} else if err != nil {
+			p.direct = true
+		}
+		held := bytes.Clone(p.held.Bytes())
+		p.held.Reset()
+		if _, err := p.Write(held); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	}
+	if _, err := p.to.Write(b); err != nil {
+		p.quit = true
+		p.cancel()
+		return 0, errPagerEnded
+	}
+	return len(b), nil
+}
+
+// start starts the command.
+func (p *pager) start() error {
+	cmd := exec.Command("sh", "-c", p.command)
+	cmd.Stdout, cmd.Stderr = p.out.Writer, os.Stderr
+	cmd.Env = os.Environ()
+	for _, v := range [][2]string{{"LESS", "FRX"}, {"LESSCHARSET", "utf-8"}} {
+		if _, ok := os.LookupEnv(v[0]); !ok {
+			cmd.Env = append(cmd.Env, v[0]+"="+v[1])
+		}
+	}
+	to, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	caught := make(chan os.Signal, 4)
+	signal.Notify(caught, syscall.SIGTERM, syscall.SIGHUP)
+	ended := func() {}
+	if p.running != nil {
+		if ended, err = p.running(); err != nil {
+			signal.Stop(caught)
+			return err
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		signal.Stop(caught)
+		ended()
+		return err
+	}
+	p.to, p.ended = to, make(chan struct{})
+	go func() {
+		defer close(p.ended)
+		// How a pager ended says nothing about what it showed.
+		_ = cmd.Wait()
+		p.cancel()
+		signal.Stop(caught)
+		ended()
+	}()
+	go func() {
+		for {
+			select {
+			case s := <-caught:
+				_ = cmd.Process.Signal(s) // it may just have ended
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// close writes what is still held back, or waits for the end of the command. It reports
+// whether the command ended before it had been given all.
+func (p *pager) close() (quit bool, err error) {
+	if p.to == nil {
+		_, err := p.out.Writer.Write(p.held.Bytes())
+		return false, err
+	}
+	select {
+	case <-p.ended: // before its input did
+		p.quit = true
+	default:
+	}
+	_ = p.to.Close() // the command may have closed it
+	<-p.ended
+	return p.quit, nil
+}
