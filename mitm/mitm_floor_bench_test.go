@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"unwire/mitm/ca"
@@ -16,7 +18,10 @@ import (
 // newTLSRelay is the least that a proxy can be which sees what passes: it ends
 // TLS on both sides and copies bytes, understanding and recording nothing. It
 // returns the address at which it takes CONNECT. Its ALPN has one protocol.
-func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority, proto string) string {
+//
+// If keep is set, all bytes that pass are written to it, as they come: to a file, that is
+// the least that a proxy can be which keeps what passes.
+func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority, proto string, keep io.Writer) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -41,11 +46,15 @@ func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority,
 			return
 		}
 		defer server.Close()
+		up, down := io.Reader(onlyReader{client}), io.Reader(onlyReader{server})
+		if keep != nil {
+			up, down = io.TeeReader(up, keep), io.TeeReader(down, keep)
+		}
 		go func() {
-			_, _ = io.CopyBuffer(onlyWriter{server}, onlyReader{client}, make([]byte, chunkSize))
+			_, _ = io.CopyBuffer(onlyWriter{server}, up, make([]byte, chunkSize))
 			server.Close()
 		}()
-		_, _ = io.CopyBuffer(onlyWriter{client}, onlyReader{server}, make([]byte, chunkSize))
+		_, _ = io.CopyBuffer(onlyWriter{client}, down, make([]byte, chunkSize))
 	}
 	go func() {
 		for {
@@ -57,6 +66,16 @@ func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority,
 		}
 	}()
 	return ln.Addr().String()
+}
+
+// newKeptFile returns a new file to which a relay writes what passes.
+func newKeptFile(b *testing.B) *os.File {
+	f, err := os.Create(filepath.Join(b.TempDir(), "kept"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	return f
 }
 
 type (

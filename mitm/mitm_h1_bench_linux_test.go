@@ -61,12 +61,15 @@ func benchH1(b *testing.B, h http.Handler, each float64, unit string, round func
 	s := newTLSOrigin(b, false, h)
 	recording := newTestProxy(b, []*httptest.Server{s}, nil)
 	unrecorded := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Store = brokenRecorder{} })
-	relay := newClient(b, false, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH1)}))
+	relay := func(keep io.Writer) *http.Client {
+		return newClient(b, false, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH1, keep)}))
+	}
 	paths := []*benchPath{
 		{name: "direct", client: direct(b, s, false)},
-		{name: "tls-relay", client: relay},
+		{name: "tls-relay", client: relay(nil)},
 		{name: "recorded", client: recording.client(false), commit: commits(b, recording)},
 		{name: "unrecorded", client: unrecorded.client(false)},
+		{name: "keeping-relay", client: relay(newKeptFile(b))},
 	}
 	for _, p := range paths {
 		p.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
@@ -90,6 +93,7 @@ func benchH1(b *testing.B, h http.Handler, each float64, unit string, round func
 	}
 	b.ReportMetric(ratio(2), "recorded/tls-relay")
 	b.ReportMetric(ratio(3), "unrecorded/tls-relay")
+	b.ReportMetric(ratio(4), "keeping-relay/tls-relay")
 	b.ReportMetric(net(2), "recorded/tls-relay-net")
 	b.ReportMetric(net(3), "unrecorded/tls-relay-net")
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -62,13 +63,16 @@ func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	opaque := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
 	tunnel := direct(b, s, true)
 	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
-	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH2)}))
+	relay := func(keep io.Writer) *http.Client {
+		return newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca, protoH2, keep)}))
+	}
 	return s.URL, []*benchPath{
 		{name: "direct", client: direct(b, s, true)},
 		{name: "tunnel", client: tunnel},
 		{name: "recorded", client: recording.client(true), commit: commits(b, recording)},
-		{name: "tls-relay", client: floor},
+		{name: "tls-relay", client: relay(nil)},
 		{name: "unrecorded", client: unrecorded.client(true)},
+		{name: "keeping-relay", client: relay(newKeptFile(b))},
 	}
 }
 
@@ -211,20 +215,24 @@ func measure(b *testing.B, paths []*benchPath, each float64, unit string, round 
 }
 
 // reportProcessor reports how much more processor time recording takes than the least
-// that ends TLS on both sides.
+// that ends TLS on both sides, and how much more the least takes that keeps what passes.
 func reportProcessor(b *testing.B, paths []*benchPath) {
 	if relay := paths[3].processor; relay > 0 {
 		b.ReportMetric(paths[2].processor.Seconds()/relay.Seconds(), "processor/tls-relay")
+		b.ReportMetric(paths[5].processor.Seconds()/relay.Seconds(), "keeping-relay/tls-relay")
 	}
 }
 
 // BenchmarkFrameLatency measures one frame each way in lock step, and reports
-// what recording adds to a frame over an opaque tunnel.
+// what recording adds to a frame over an opaque tunnel, and the allocations for a frame
+// of client, server and the way between them, until all is committed.
 func BenchmarkFrameLatency(b *testing.B) {
 	const rounds = 500
 	base, paths := benchPaths(b, http.HandlerFunc((*matrixOrigin)(nil).copy))
 	frame := append([]byte{0, 0, 0, 0, 91}, make([]byte, 91)...)
 	times := make([][]time.Duration, len(paths))
+	allocations := make([]float64, len(paths))
+	var mem runtime.MemStats
 	for b.Loop() {
 		for i, p := range paths {
 			pr, pw := io.Pipe()
@@ -234,6 +242,8 @@ func BenchmarkFrameLatency(b *testing.B) {
 				b.Fatal(err)
 			}
 			buf := make([]byte, len(frame))
+			runtime.ReadMemStats(&mem)
+			allocated := mem.Mallocs
 			used := processorTime()
 			for range rounds {
 				start := time.Now()
@@ -246,9 +256,14 @@ func BenchmarkFrameLatency(b *testing.B) {
 			pw.Close()
 			res.Body.Close()
 			p.end(used)
+			runtime.ReadMemStats(&mem)
+			allocations[i] += float64(mem.Mallocs - allocated)
 		}
 	}
 	reportProcessor(b, paths)
+	for _, i := range []int{2, 3} {
+		b.ReportMetric(allocations[i]/float64(2*len(times[i])), paths[i].name+"-allocs/frame")
+	}
 	at := func(i int, q float64) float64 {
 		slices.Sort(times[i])
 		return float64(times[i][int(q*float64(len(times[i])-1))].Nanoseconds()) / 2000

@@ -238,3 +238,42 @@ func TestWebSocketMessages(t *testing.T) {
 		t.Errorf("%+v", rel)
 	}
 }
+
+// Payloads that differ only in bytes that a hash of parts does not look at are told apart,
+// and each that comes again is stored once.
+func TestAlikePayloads(t *testing.T) {
+	for name, one := range map[string][]byte{"noise": noise(1, 20<<10), "text": bytes.Repeat([]byte("the answer, "), 2000)} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.uwc")
+			s := require.Value(Create(path, Options{}))(t)
+			other := bytes.Clone(one)
+			other[1000] ^= 1
+			r := require.Value(s.Begin(captures.Exchange{}))(t)
+			order := [][]byte{one, other, one, other, one, other, other, one}
+			for _, p := range order {
+				r.Chunk(captures.Down, p)
+			}
+			r.End(captures.Complete, "")
+			require.NoError(t, s.Close())
+
+			s = require.Value(Open(path, ReadOptions{}))(t)
+			got := require.All(t, s.Chunks(t.Context(), 1, 0))
+			require.NoError(t, s.Close())
+			if len(got) != len(order) {
+				t.Fatal(len(got))
+			}
+			for i, c := range got {
+				if !bytes.Equal(c.Data, order[i]) {
+					t.Errorf("chunk %d is another payload", i)
+				}
+			}
+			db := require.Value(sql.Open("sqlite", path))(t)
+			defer func() { require.NoError(t, db.Close()) }()
+			var blobs, inline int
+			require.NoError(t, db.QueryRow(`SELECT (SELECT count(*) FROM blobs), (SELECT count(*) FROM segments WHERE codec <> 2)`).Scan(&blobs, &inline))
+			if blobs != 2 || inline > 1 {
+				t.Errorf("%d payloads are shared, %d have their own row", blobs, inline)
+			}
+		})
+	}
+}

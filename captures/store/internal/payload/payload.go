@@ -42,6 +42,9 @@ const (
 	sampledFrom = 8 << 10 // bytes
 	samples     = 8
 	sampleSize  = 256 // bytes
+
+	// glanceSize is how many bytes at the beginning of each sample are looked at first.
+	glanceSize = 64
 )
 
 // maxBuffer is how many bytes of memory are kept for the next payload.
@@ -51,9 +54,12 @@ const maxBuffer = 1 << 20
 // worth it.
 func (k *Packer) Pack(p []byte) (codec int, data []byte) {
 	if len(p) >= sampledFrom {
+		if isUniform(p) {
+			return Raw, p
+		}
 		k.sample = k.sample[:0]
 		for i := range samples {
-			at := i * (len(p) - sampleSize) / (samples - 1)
+			at := sampleAt(p, i)
 			k.sample = append(k.sample, p[at:at+sampleSize]...)
 		}
 		if !k.compress(k.sample) {
@@ -61,6 +67,27 @@ func (k *Packer) Pack(p []byte) (codec int, data []byte) {
 		}
 	}
 	return k.PackWhole(p)
+}
+
+// sampleAt is where a sample of p begins.
+func sampleAt(p []byte, i int) int { return i * (len(p) - sampleSize) / (samples - 1) }
+
+// isUniform reports whether the samples of p have all bytes alike often, as what is
+// compressed or encrypted has: to compress them would take five times as long. It is the
+// chi-squared test: the squares of how often each of 256 bytes occurs among 512 have a sum
+// of 1,534 on average, and a standard deviation of 45, if the bytes are random; of text it
+// is above 10,000, of base64 above 4,000.
+func isUniform(p []byte) bool {
+	var counts [256]uint16
+	sum := 0
+	for i := range samples {
+		at := sampleAt(p, i)
+		for _, c := range p[at : at+glanceSize] {
+			sum += 2*int(counts[c]) + 1 // the next square
+			counts[c]++
+		}
+	}
+	return sum < 1750
 }
 
 // PackWhole is Pack without samples, for what may repeat itself over a long distance, as

@@ -88,3 +88,28 @@ func BenchmarkPack(b *testing.B) {
 		})
 	}
 }
+
+// TestIsUniform: random bytes are not tried to compress, what has fewer different ones is.
+func TestIsUniform(t *testing.T) {
+	noise := make([]byte, sampledFrom)
+	r := rand.NewChaCha8([32]byte{})
+	missed := 0
+	for range 1000 {
+		_, _ = r.Read(noise)
+		if !isUniform(noise) {
+			missed++
+		}
+	}
+	if missed > 5 {
+		t.Errorf("%d of 1000 random payloads are not found to be random", missed)
+	}
+	for name, alphabet := range map[string]int{"one byte": 1, "base64": 64, "seven bits": 128} {
+		p := bytes.Clone(noise)
+		for i := range p {
+			p[i] = byte(int(p[i]) % alphabet)
+		}
+		if isUniform(p) {
+			t.Error(name)
+		}
+	}
+}

@@ -8,6 +8,7 @@ package rows
 
 import (
 	"encoding/json"
+	"errors"
 
 	"unwire/captures"
 	"unwire/captures/store/internal/engine"
@@ -15,11 +16,11 @@ import (
 )
 
 const (
-	insertExchange = `INSERT INTO exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
+	intoExchanges = `exchanges (id, protocol, method, url, http, status, request_headers, request_trailers,
 		response_headers, response_trailers, started_ns, duration_ns, client, server, process, tls,
-		outcome, error, bytes_up, bytes_down, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		outcome, error, bytes_up, bytes_down, source)`
 
-	// updateExchange has the parameters of insertExchange, and leaves what is fixed when an
+	// updateExchange has the parameters of a row of intoExchanges, and leaves what is fixed when an
 	// exchange begins.
 	updateExchange = `UPDATE exchanges SET
 		url=?4, http=?5, status=?6, request_trailers=?8, response_headers=?9, response_trailers=?10,
@@ -40,8 +41,10 @@ func protocolOf(t captures.Transport) string {
 
 // A Writer writes rows in the transaction that its connection has begun.
 type Writer struct {
-	begin, update, event, relate *engine.Stmt
+	update, relate *engine.Stmt
 
+	exchanges inserter[exchangeRow]
+	events    inserter[eventRow]
 	segments  segments
 	sections  sectionCache
 	processes processCache
@@ -57,11 +60,8 @@ func NewWriter(c *engine.Conn) (w *Writer, err error) {
 		stmt **engine.Stmt
 		text string
 	}{
-		{&w.begin, insertExchange},
 		{&w.update, updateExchange},
-		{&w.event, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`},
 		{&w.relate, `INSERT OR IGNORE INTO relations (n, exchange, kind, capture, target) VALUES (?, ?, ?, ?, ?)`},
-		{&w.segments.insert, insertSegment},
 		{&w.segments.extend, extendSegment},
 		{&w.segments.findInline, findInline},
 		{&w.segments.refer, refer},
@@ -75,6 +75,13 @@ func NewWriter(c *engine.Conn) (w *Writer, err error) {
 		if *s.stmt, err = c.Prepare(s.text); err != nil {
 			return nil, err
 		}
+	}
+	if err := errors.Join(
+		w.exchanges.prepare(c, intoExchanges, bindExchange),
+		w.events.prepare(c, intoEvents, bindEvent),
+		w.segments.insert.prepare(c, intoSegments, bindSegment),
+	); err != nil {
+		return nil, err
 	}
 	w.segments.blobs.conn, w.sections.conn, w.processes.conn = c, c, c
 	w.sections.blobs = &w.segments.blobs
@@ -105,16 +112,29 @@ func (w *Writer) Event(n, exchange int64, kind captures.EventKind) error {
 			return err
 		}
 	}
-	w.event.Int(n)
-	w.event.Int(exchange)
-	w.event.Int(int64(kind))
-	return w.event.Run()
+	return w.events.add(eventRow{n, exchange, kind})
+}
+
+const intoEvents = `events (n, exchange, kind)`
+
+type eventRow struct {
+	n, exchange int64
+	kind        captures.EventKind
+}
+
+func bindEvent(s *engine.Stmt, r *eventRow) {
+	s.Int(r.n)
+	s.Int(r.exchange)
+	s.Int(int64(r.kind))
 }
 
 // Flush writes what was kept.
-func (w *Writer) Flush() error { return w.segments.flush() }
+func (w *Writer) Flush() error {
+	return errors.Join(w.segments.flush(), w.exchanges.flush(), w.events.flush())
+}
 
-// Exchange writes the state of an exchange, which has no row if it is new.
+// Exchange writes the state of an exchange, which has no row if it is new, and must not
+// change before Flush.
 func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	if w.tlsText == "" || w.tls != e.TLS {
 		text, err := json.Marshal(e.TLS)
@@ -123,26 +143,37 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 		}
 		w.tls, w.tlsText = e.TLS, string(text)
 	}
-	var started int64
-	if !e.Started.IsZero() {
-		started = e.Started.UnixNano()
-	}
-	var sections [4]int64
+	r := exchangeRow{Exchange: e, tls: w.tlsText}
 	for i, h := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
 		id, err := w.sections.store(h)
 		if err != nil {
 			return err
 		}
-		sections[i] = id
+		r.sections[i] = id
 	}
-	process, err := w.processes.store(e.Process)
-	if err != nil {
+	var err error
+	if r.process, err = w.processes.store(e.Process); err != nil {
 		return err
 	}
-
-	s := w.update
 	if isNew {
-		s = w.begin
+		return w.exchanges.add(r)
+	}
+	bindExchange(w.update, &r)
+	return w.update.Run()
+}
+
+// An exchangeRow is an exchange with the numbers of rows that it refers to.
+type exchangeRow struct {
+	*captures.Exchange
+	tls      string
+	sections [4]int64
+	process  int64
+}
+
+func bindExchange(s *engine.Stmt, e *exchangeRow) {
+	var started int64
+	if !e.Started.IsZero() {
+		started = e.Started.UnixNano()
 	}
 	s.Int(e.ID)
 	s.Text(protocolOf(e.Transport))
@@ -150,19 +181,18 @@ func (w *Writer) Exchange(e *captures.Exchange, isNew bool) error {
 	s.Text(e.URL)
 	s.Text(e.HTTP)
 	s.Int(int64(e.Status))
-	for _, id := range sections {
+	for _, id := range e.sections {
 		s.Int(id)
 	}
 	s.Int(started)
 	s.Int(int64(e.Duration))
 	s.Text(e.Client)
 	s.Text(e.Server)
-	s.Int(process)
-	s.Text(w.tlsText)
+	s.Int(e.process)
+	s.Text(e.tls)
 	s.Text(string(e.Outcome))
 	s.Text(e.Error)
 	s.Int(e.BytesUp)
 	s.Int(e.BytesDown)
 	s.Text(e.Source)
-	return s.Run()
 }

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
@@ -12,8 +13,7 @@ import (
 )
 
 const (
-	insertSegment = `INSERT INTO segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	intoSegments = `segments (n, last, exchange, seq, chunks, t_ns, size_up, size_down, entries, codec, blob, data)`
 
 	findInline = `SELECT codec, data FROM segments WHERE n = ? AND codec <> 2`
 	refer      = `UPDATE segments SET codec = 2, blob = ?2, data = NULL WHERE n = ?1`
@@ -43,14 +43,18 @@ const (
 // segments writes chunks: small ones share a segment, a large one has its own, which
 // refers to the table blobs if its data comes again.
 type segments struct {
-	insert, extend, findInline, refer *engine.Stmt
+	extend, findInline, refer *engine.Stmt
 
-	blobs blobs
+	insert inserter[segmentRow]
+	blobs  blobs
 
 	// firsts are the numbers of segments with large payloads of their own, by a hash of
 	// these.
 	firsts map[uint64]int64
 	seed   maphash.Seed
+
+	// hashAll says that the hash is of all of a payload, not of parts.
+	hashAll bool
 
 	// shared are payloads that came again, by the same hash.
 	shared     map[uint64]sharedPayload
@@ -109,20 +113,17 @@ func (s *segments) add(n int64, c *captures.Chunk, hasOpcode bool) error {
 func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	var b segment.Builder
 	b.AddEntry(n, c, hasOpcode)
-	sum := maphash.Bytes(s.seed, c.Data)
-	if again, ok := s.shared[sum]; ok && bytes.Equal(again.data, c.Data) {
-		return s.insertRow(&b.Row, payload.InBlob, again.id, nil)
+	sum := s.sum(c.Data)
+	blob, found, err := s.find(sum, c.Data)
+	if err == nil && !found && !s.hashAll && s.hasSum(sum) {
+		s.hashAll = true
+		sum = s.sum(c.Data)
+		blob, found, err = s.find(sum, c.Data)
 	}
-	if first, ok := s.firsts[sum]; ok {
-		blob, err := s.share(first, c.Data)
-		if err != nil {
-			return err
-		}
-		if s.sharedSize += len(c.Data); s.sharedSize > maxShared {
-			clear(s.shared)
-			s.sharedSize = len(c.Data)
-		}
-		s.shared[sum] = sharedPayload{blob, bytes.Clone(c.Data)}
+	if err != nil {
+		return err
+	}
+	if found {
 		return s.insertRow(&b.Row, payload.InBlob, blob, nil)
 	}
 	if len(s.firsts) >= maxFirsts {
@@ -133,49 +134,120 @@ func (s *segments) addLarge(n int64, c *captures.Chunk, hasOpcode bool) error {
 	return s.insertRow(&b.Row, codec, 0, data)
 }
 
-// insertRow adds the row of a segment, whose data is a payload of the table blobs if codec
-// says so.
-func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte) error {
-	i := s.insert
-	i.Int(r.First)
-	i.Int(r.Last)
-	i.Int(r.Exchange)
-	i.Int(r.Seq)
-	i.Int(r.Chunks)
-	i.Int(int64(r.T))
-	i.Int(r.SizeUp)
-	i.Int(r.SizeDown)
-	i.Blob(r.Entries)
-	i.Int(int64(codec))
-	if codec == payload.InBlob {
-		i.Int(blob)
-		i.Null()
-	} else {
-		i.Null()
-		i.Blob(data)
+// Of a payload of more than summedWhole bytes, summedParts parts are hashed, of
+// summedPart bytes.
+const (
+	summedWhole = 1 << 10
+	summedParts = 8
+	summedPart  = 64
+)
+
+// sum returns a hash of a payload: of parts of it, until two payloads differ in nothing
+// else.
+func (s *segments) sum(p []byte) uint64 {
+	if s.hashAll || len(p) <= summedWhole {
+		return maphash.Bytes(s.seed, p)
 	}
-	return i.Run()
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	var size [8]byte
+	binary.LittleEndian.PutUint64(size[:], uint64(len(p)))
+	_, _ = h.Write(size[:])
+	for i := range summedParts {
+		at := i * (len(p) - summedPart) / (summedParts - 1)
+		_, _ = h.Write(p[at : at+summedPart])
+	}
+	return h.Sum64()
+}
+
+// hasSum reports whether a payload with a hash was stored.
+func (s *segments) hasSum(sum uint64) bool {
+	_, first := s.firsts[sum]
+	_, shared := s.shared[sum]
+	return first || shared
+}
+
+// find returns the number of a payload of the table blobs, if it was stored before.
+func (s *segments) find(sum uint64, p []byte) (blob int64, found bool, err error) {
+	if again, ok := s.shared[sum]; ok {
+		return again.id, bytes.Equal(again.data, p), nil
+	}
+	first, ok := s.firsts[sum]
+	if !ok {
+		return 0, false, nil
+	}
+	if blob, found, err = s.share(first, p); !found || err != nil {
+		return 0, false, err
+	}
+	if s.sharedSize += len(p); s.sharedSize > maxShared {
+		clear(s.shared)
+		s.sharedSize = len(p)
+	}
+	s.shared[sum] = sharedPayload{blob, bytes.Clone(p)}
+	return blob, true, nil
+}
+
+// insertRow adds the row of a segment, whose data is a payload of the table blobs if codec
+// says so. A large payload, which is looked for when it comes again, and what is compressed,
+// whose memory is used again, do not wait.
+func (s *segments) insertRow(r *segment.Row, codec int, blob int64, data []byte) error {
+	err := s.insert.add(segmentRow{*r, codec, blob, data})
+	if err == nil && codec != payload.InBlob && (codec != payload.Raw || len(data) >= minPacked) {
+		err = s.insert.flush()
+	}
+	return err
+}
+
+// A segmentRow is a segment as it is stored.
+type segmentRow struct {
+	segment.Row
+	codec int
+	blob  int64
+	data  []byte
+}
+
+func bindSegment(s *engine.Stmt, r *segmentRow) {
+	s.Int(r.First)
+	s.Int(r.Last)
+	s.Int(r.Exchange)
+	s.Int(r.Seq)
+	s.Int(r.Chunks)
+	s.Int(int64(r.T))
+	s.Int(r.SizeUp)
+	s.Int(r.SizeDown)
+	s.Blob(r.Entries)
+	s.Int(int64(r.codec))
+	if r.codec == payload.InBlob {
+		s.Int(r.blob)
+		s.Null()
+	} else {
+		s.Null()
+		s.Blob(r.data)
+	}
 }
 
 // share stores a payload by its hash, since it comes again, and has the segment that had
-// it first refer to it. If that has something else, it is left as it is.
-func (s *segments) share(first int64, p []byte) (id int64, err error) {
-	if id, err = s.blobs.put(p, s.blobs.pack.Pack); err != nil {
-		return 0, err
-	}
+// it first refer to it. It reports whether that is the same payload, or refers to one
+// already.
+func (s *segments) share(first int64, p []byte) (id int64, same bool, err error) {
 	var codec int64
 	var data []byte
 	s.findInline.Int(first)
-	found, err := s.findInline.Row(func(c engine.Columns) { codec, data = c.Int(0), c.Blob(1) })
-	if !found || err != nil {
-		return id, err // it refers to it already
+	inline, err := s.findInline.Row(func(c engine.Columns) { codec, data = c.Int(0), c.Blob(1) })
+	if err != nil {
+		return 0, false, err
 	}
-	if packed, same := s.blobs.pack.Pack(p); int64(packed) == codec && bytes.Equal(same, data) {
+	if inline {
+		if packed, again := s.blobs.pack.Pack(p); int64(packed) != codec || !bytes.Equal(again, data) {
+			return 0, false, nil
+		}
+	}
+	if id, err = s.blobs.put(p, s.blobs.pack.Pack); err == nil && inline {
 		s.refer.Int(first)
 		s.refer.Int(id)
 		err = s.refer.Run()
 	}
-	return id, err
+	return id, err == nil, err
 }
 
 // tailFor returns the segment that a chunk can be added to.
@@ -217,7 +289,7 @@ func (s *segments) flush() error {
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
-	return nil
+	return s.insert.flush()
 }
 
 // write writes the row of a segment that has more than that.
@@ -233,6 +305,9 @@ func (s *segments) write(t *tail) error {
 	t.stored, t.dirty = true, false
 	if !stored {
 		return s.insertRow(&t.Row, codec, 0, data)
+	}
+	if err := s.insert.flush(); err != nil {
+		return err
 	}
 	x := s.extend
 	x.Int(t.First)
