@@ -1,3 +1,4 @@
+# make help   this list
 # make demo   the whole loop on the built-in stand-in
 # make test   the tests
 # make check  formatting, vet, staticcheck, and the tree's shape: imports, sizes, cycles, anchors
@@ -94,3 +95,8 @@ node-deps-if-possible:
 
 clean:
 	rm -rf bin
+
+# The first comment of this file.
+.PHONY: help
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile

@@ -14,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"unwire/captures/need"
-	"unwire/cmd/internal/cli"
 )
 
 var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	testscript.Main(m, map[string]func(){
-		"unwire": func() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"unwire": runUnwire,
 
 		// Both ends of conversations without HTTP.
 		"talkserver": talkServer,

@@ -51,6 +51,9 @@ func TestSecretIsNowhere(t *testing.T) {
 		s.ok(0, "show", "a.uwc", id)
 		s.ok(0, "show", "--json", "a.uwc", id)
 	}
+	s.ok(0, "show", "--full=false", "a.uwc", "2")
+	s.ok(0, "show", "--format", "protojson", "a.uwc", "1")
+	s.ok(0, "show", "--format", "prototext", "a.uwc", "2")
 	s.ok(0, "decode", "a.uwc#2/up/0")
 	s.ok(0, "decode", "--format", "json", "a.uwc#2/up/0")
 	s.ok(2, "decode", "a.uwc")

@@ -31,8 +31,12 @@ func fit(t Table, width int) layout {
 		if natural[j] == 0 && len(t.Rows) > 0 && j > 0 {
 			continue
 		}
-		natural[j] = max(natural[j], Cells(t.Columns[j].Name))
-		least[j] = min(max(least[j], Cells(t.Columns[j].Name)), natural[j])
+		header := Cells(t.Columns[j].Name)
+		if t.NoHeader {
+			header = 1
+		}
+		natural[j] = max(natural[j], header)
+		least[j] = min(max(least[j], header), natural[j])
 		l.columns = append(l.columns, j)
 	}
 

@@ -116,6 +116,19 @@ a.two
 	}
 }
 
+func TestATableWithoutHeader(t *testing.T) {
+	table := Table{
+		Columns:  []Column{{Name: "NUMBER"}, {Name: "REFERENCE", Shorten: End, Min: 6}},
+		Rows:     [][]string{{"1", "a text"}, {"2.4", "a longer text than fits"}},
+		Indent:   "  ",
+		NoHeader: true,
+	}
+	want := "  1    a text\n  2.4  a longer …"
+	if got := strings.Join(drawn(t, table, 17), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // Whatever is in a table, no line is wider than the terminal, each row is one line, and
 // what is not shortened is whole.
 func TestTablesOfAnythingFit(t *testing.T) {

@@ -64,9 +64,9 @@ func (k Kind) FitsParameter(value []byte) bool {
 type Names struct {
 	headers, added map[string]bool // in lower case; normalised
 
-	// ends has a bit for each pair of bytes that a name of a secret ends with, normalised:
-	// most names need no other look.
-	ends [1 << 10]uint64
+	// ends has a bit for the hash of what a name of a secret ends with: most names need no
+	// other look.
+	ends [1 << 7]uint64
 }
 
 // New returns the known names, with further header fields and names of parameters and members.
@@ -81,7 +81,7 @@ func New(headers, added []string) *Names {
 	for _, f := range families {
 		for _, start := range f.names {
 			n.addEnd(start + f.end)
-			n.addEnd(f.end + "s")
+			n.addEnd(start + f.end + "s")
 		}
 	}
 	for i := range endings {
@@ -97,34 +97,42 @@ func New(headers, added []string) *Names {
 }
 
 func (n *Names) addEnd(name string) {
-	if len(name) >= 2 {
-		e := endOf(name[len(name)-2], name[len(name)-1])
-		n.ends[e>>6] |= 1 << (e & 63)
-	}
+	h := hashEnd([]byte(name))
+	n.ends[h>>6] |= 1 << (h & 63)
 }
 
-func endOf(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+// hashEnd returns a hash of the last five letters of a name, normalised, or of what it has of
+// them behind a bracket or a colon.
+func hashEnd(name []byte) uint32 {
+	h, found := uint32(0), 0
+	for i := len(name) - 1; i >= 0 && found < 5; i-- {
+		c := name[i]
+		switch c {
+		case '_', '-', '.', ' ', ']':
+			continue
+		case '[', ':', '$', '/':
+			found = 5
+			continue
+		}
+		h = h<<5 | uint32(c&31)
+		found++
+	}
+	return h * 0x9e3779b1 >> 19
+}
 
 // mayEnd reports whether a name of a secret may end as name does.
 func (n *Names) mayEnd(name []byte) bool {
-	var last [2]byte
-	found := 0
-	for i := len(name) - 1; i >= 0 && found < 2; i-- {
-		c := name[i]
-		switch {
-		case c == '_' || c == '-' || c == '.' || c == ' ' || c == ']':
-			continue
-		case c >= 'A' && c <= 'Z':
-			c += 'a' - 'A'
-		}
-		last[found] = c
-		found++
+	h := hashEnd(name)
+	return n.ends[h>>6]&(1<<(h&63)) != 0 || endsInKey(name)
+}
+
+// endsInKey reports whether a name ends in "key" or "keys", in any case.
+func endsInKey(name []byte) bool {
+	n := len(name)
+	if n > 0 && name[n-1]|0x20 == 's' {
+		n--
 	}
-	if found < 2 {
-		return found == 1 && len(n.added) > 0
-	}
-	e := endOf(last[1], last[0])
-	return n.ends[e>>6]&(1<<(e&63)) != 0
+	return n >= 3 && name[n-1]|0x20 == 'y' && name[n-2]|0x20 == 'e' && name[n-3]|0x20 == 'k'
 }
 
 // Kind classifies a name as it is spelt, without allocating: bodies have many. Of names such

@@ -49,11 +49,11 @@ type demoReport struct {
 
 func (r *demoReport) print(ctx context.Context, clients []string) error {
 	var err error
-	if r.store, err = app.OpenCapture(r.file); err != nil {
+	if r.store, err = r.app.OpenCapture(r.file); err != nil {
 		return err
 	}
 	defer r.store.Close()
-	if r.defs, err = app.LoadDefinitions(ctx, ""); err != nil {
+	if r.defs, err = r.app.BuiltIn(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.app.Out, "unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
@@ -101,7 +101,19 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
 		}
 	}
-	r.columns(rows)
+	err = r.table([]term.Column{
+		{Name: "ID"},
+		{Name: "CALL", Shorten: term.Name, Min: 24},
+		{Name: "PROTOCOL", Drop: 1},
+		{Name: "CODEC", Drop: 3},
+		{Name: "HTTP", Drop: 4},
+		{Name: "CODE"},
+		{Name: "FRAMES"},
+		{Name: "BYTES", Drop: 2},
+	}, rows)
+	if err != nil {
+		return err
+	}
 	for _, l := range list.Exchanges {
 		if r.stream == nil && l.Protocol == decode.ConnectStream && l.FramesUp > 1 {
 			if r.stream, err = decode.Decode(ctx, r.store, l.ID, decode.Options{}); err != nil {
@@ -115,27 +127,12 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	return nil
 }
 
-// columns prints rows with their cells aligned.
-func (r *demoReport) columns(rows [][]string) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
-	}
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = pad(cell, widths[i])
-		}
-		r.line(r.app.Out, strings.TrimRight(strings.Join(cells, "  "), " "))
-	}
+// table prints rows with their cells aligned, without a header, off a terminal too.
+func (r *demoReport) table(columns []term.Column, rows [][]string) error {
+	out := *r.app.Out
+	out.TTY, out.Width = true, r.width()
+	return out.Table(term.Table{Columns: columns, Rows: rows, Indent: "  ", NoHeader: true})
 }
-
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len([]rune(s)))) }
 
 // mostGroups bounds the runs of frames that the demo lists, lastGroups of them
 // from the end.
@@ -214,7 +211,7 @@ func wrap(s string, width int) []string {
 // inferred puts what the traffic alone gives beside the reconstruction.
 func (r *demoReport) inferred(ctx context.Context) error {
 	ev := infer.NewEvidence()
-	err := app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
+	err := r.app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
 	if err != nil {
 		return err
 	}
@@ -233,9 +230,14 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	}
 	result := agreement.Of(pairs...)
 	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", result)
-	r.columns(fieldPairs(in.Schema, r.defs, r.stream.Call))
+	err = r.table([]term.Column{
+		{Name: "PATH"},
+		{Name: "INFERRED", Shorten: term.End, Min: 20},
+		{Name: "IS"},
+		{Name: "REFERENCE", Shorten: term.End, Min: 20},
+	}, fieldPairs(in.Schema, r.defs, r.stream.Call))
 	r.disagreements(result)
-	return nil
+	return err
 }
 
 // mostDiffering bounds the disagreements that the demo lists.
@@ -261,7 +263,7 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 
 // checked prints the coverage of the built-in definitions.
 func (r *demoReport) checked(ctx context.Context) error {
-	c, err := app.OpenCapture(r.file)
+	c, err := r.app.OpenCapture(r.file)
 	if err != nil {
 		return err
 	}

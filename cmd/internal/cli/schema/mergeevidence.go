@@ -11,7 +11,6 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
-	"unwire/proto"
 	"unwire/schema/infer"
 	"unwire/schema/infer/messages"
 )
@@ -61,7 +60,7 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 		}
 		g.merge(name, ev)
 	}
-	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: proto.Profile()})
+	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: a.Profile()})
 	if err != nil {
 		return err
 	}
