@@ -39,7 +39,7 @@ func (p *planner) editText() error {
 		}
 	}
 	if len(data) == 0 && len(f.Data) > 0 && len(edited) == 0 {
-		return errors.New("replay: --edit: nothing came back; --raw @N = sends an empty message")
+		return errors.New("replay: --edit: nothing came back; --set-raw @N = sends an empty message")
 	}
 	f.change(data)
 	p.shown.Edits = append(p.shown.Edits, fmt.Sprintf("--edit @%d", f.Seq))

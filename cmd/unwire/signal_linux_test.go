@@ -186,6 +186,9 @@ func TestEveryCommandEndsAfterSignal(t *testing.T) {
 	}
 }
 
+// commandRow is a line of help that names a command: a word and its text.
+var commandRow = regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +[A-Z]`)
+
 // allCommands are the commands that can be run, as the help texts list them.
 func allCommands(t *testing.T, bin string, parents ...string) []string {
 	t.Helper()
@@ -193,18 +196,16 @@ func allCommands(t *testing.T, bin string, parents ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, ok := strings.Cut(string(help), "\nAvailable Commands:\n")
-	if !ok {
+	rows := commandRow.FindAllSubmatch(help, -1)
+	if len(rows) == 0 {
 		return []string{strings.Join(parents, " ")}
 	}
 	var all []string
 	if strings.Contains(string(help), "\n  unwire "+strings.Join(parents, " ")+" [flags]\n") {
 		all = append(all, strings.Join(parents, " "))
 	}
-	list, _, _ = strings.Cut(list, "\n\n")
-	for line := range strings.Lines(list) {
-		name := strings.Fields(line)[0]
-		all = append(all, allCommands(t, bin, append(parents[:len(parents):len(parents)], name)...)...)
+	for _, row := range rows {
+		all = append(all, allCommands(t, bin, append(parents[:len(parents):len(parents)], string(row[1]))...)...)
 	}
 	return all
 }

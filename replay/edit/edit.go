@@ -34,9 +34,9 @@ const (
 	opSet operation = "set"
 	// put in a field, after its siblings of that number, or before the one that an index names
 	opAdd    operation = "add"
-	opDel    operation = "del"    // take out all fields that the path names
-	opRetype operation = "retype" // give a field the same value in another kind
-	opRaw    operation = "raw"    // put bytes in place of a value, unchecked
+	opDel    operation = "del"     // take out all fields that the path names
+	opRetype operation = "retype"  // give a field the same value in another kind
+	opRaw    operation = "set-raw" // put bytes in place of a value, unchecked
 )
 
 // FirstFrame is the frame of an edit that names none: the first frame up that
@@ -57,15 +57,18 @@ type Edit struct {
 	added bool // of a set that was carried out: the field was not there
 }
 
-// Parse reads the text of a --set, --add, --del, --retype or --raw flag.
+// Parse reads the text of a --set, --add, --del, --retype or --set-raw flag.
 //
 // Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
-// left out only where a schema knows the field; raw takes [@FRAME ]PATH=HEX;
+// left out only where a schema knows the field; set-raw, formerly raw, takes [@FRAME ]PATH=HEX;
 // retype takes [@FRAME ]PATH:KIND; del takes [@FRAME ]PATH. PATH has field numbers, or names where a schema is
 // known, or member names where the body is JSON: 1.2[3].5, run_request.mode.
 // An empty PATH is the whole message of the frame.
 // Errors: name the offset of what is wrong in text.
 func Parse(flagKind, text string) (Edit, error) {
+	if flagKind == "raw" {
+		flagKind = string(opRaw)
+	}
 	e := Edit{Op: operation(flagKind), Frame: FirstFrame}
 	switch e.Op {
 	case opSet, opAdd, opDel, opRaw, opRetype:

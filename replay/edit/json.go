@@ -103,7 +103,7 @@ func jsonStep(v jsontree.Value, step fieldpath.Step, md protoreflect.MessageDesc
 func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte, error) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
-		return nil, errors.New("the body is not valid JSON; --raw with an empty path replaces all of it")
+		return nil, errors.New("the body is not valid JSON; --set-raw with an empty path replaces all of it")
 	}
 	at, err := jsonFind(root, e.path, md)
 	if err != nil {

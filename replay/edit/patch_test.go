@@ -14,7 +14,7 @@ func TestReadPatch(t *testing.T) {
 	for _, e := range edits {
 		got = append(got, e.String())
 	}
-	if want := []string{"--set 1.2=a b", "--del @3 4", "--retype 5:string", "--set 6:string=one\n  two", "--raw 7=00"}; strings.Join(got, "|") != strings.Join(want, "|") {
+	if want := []string{"--set 1.2=a b", "--del @3 4", "--retype 5:string", "--set 6:string=one\n  two", "--set-raw 7=00"}; strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("%q", got)
 	}
 	for text, want := range map[string]string{

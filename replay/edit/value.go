@@ -120,7 +120,7 @@ func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error
 		return nil, err
 	}
 	if err := wire.Parse(b, wire.Options{}).Err(); err != nil {
-		return nil, fmt.Errorf("the bytes are no message (--raw sends them all the same): %w", err)
+		return nil, fmt.Errorf("the bytes are no message (--set-raw sends them all the same): %w", err)
 	}
 	return b, nil
 }

@@ -21,10 +21,15 @@ type Pace struct {
 	Budget   int           // requests; 0: no limit
 	Journal  *Journal      // of requests to this machine, too; nil: none
 
+	// LocalInterval is the time between two requests to this machine, which count
+	// towards no budget; 0 for none.
+	LocalInterval time.Duration
+
 	Local bool // requests to this machine are paced, too
 
 	mu      sync.Mutex
 	last    time.Time
+	local   time.Time // of the last request to this machine
 	spent   int
 	stopped string // why; "" if it goes on
 }
@@ -41,7 +46,7 @@ func (p *Pace) applies(host string) bool {
 // Errors: ErrRefused, with the reason.
 func (p *Pace) Admit(ctx context.Context, host string) error {
 	if !p.applies(host) {
-		return nil
+		return p.admitLocal(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,6 +69,22 @@ func (p *Pace) Admit(ctx context.Context, host string) error {
 	}
 	p.spent++
 	p.last = time.Now()
+	return nil
+}
+
+// admitLocal waits until the next request to this machine may go.
+func (p *Pace) admitLocal(ctx context.Context) error {
+	if p == nil || p.LocalInterval <= 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.local.IsZero() {
+		if err := Pause(ctx, time.Until(p.local.Add(p.LocalInterval))); err != nil {
+			return err
+		}
+	}
+	p.local = time.Now()
 	return nil
 }
 

@@ -27,6 +27,11 @@ type Target struct {
 	OmitSecrets bool
 }
 
+// CredentialsUsage is the help of --credentials.
+func CredentialsUsage() string {
+	return "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
+}
+
 // Server reads the URL, which is nil if there is none, and the policy, but for the CAs.
 func (t *Target) Server() (to *url.URL, p outbound.Policy, err error) {
 	p = outbound.Policy{Live: t.Live, AllowHosts: t.Allow, Insecure: t.Insecure}

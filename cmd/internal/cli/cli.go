@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/completion"
+	"unwire/cmd/internal/help"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
 	"unwire/proto"
@@ -71,6 +73,7 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 		Use:           "unwire",
 		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
 		Long:          "unwire records Connect-RPC traffic, explains it without a schema, reconstructs the\n.proto files behind it, and checks them by replaying edited requests.",
+		Example:       "unwire demo\nunwire capture -o F.uwc -- node app.js\nunwire ls F.uwc\nunwire schema infer -o inferred/ F.uwc",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       app.Version(),
@@ -99,6 +102,16 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 			name = "proto"
 		}
 		return pflag.NormalizedName(name)
+	})
+	root.AddCommand(help.EnvironmentCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	group(root)
+	completion.Add(root)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := term.New(stdout, color)
+		// Help that cannot be written is not reported: there is nowhere to.
+		_ = help.NewPage(cmd).Text(out, out.Width, help.Style{Bold: out.Bold})
 	})
 	return root
 }

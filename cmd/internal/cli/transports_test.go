@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -111,18 +112,19 @@ func TestTransportsAreShown(t *testing.T) {
 	}
 }
 
+// commandRow is a line of help that names a command: a word and its text.
+var commandRow = regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +[A-Z]`)
+
 // commandsOfHelp are the commands that a help text lists.
 func commandsOfHelp(t *testing.T, args ...string) []string {
 	t.Helper()
 	_, out, _ := run(append(args, "--help")...)
-	_, list, found := strings.Cut(out, "Available Commands:\n")
-	if !found {
-		t.Fatalf("%v: no commands in %q", args, out)
-	}
-	list, _, _ = strings.Cut(list, "\n\n")
 	var names []string
-	for line := range strings.Lines(list) {
-		names = append(names, strings.Join(append(args, strings.Fields(line)[0]), " "))
+	for _, m := range commandRow.FindAllStringSubmatch(out, -1) {
+		names = append(names, strings.Join(append(args, m[1]), " "))
+	}
+	if len(names) == 0 {
+		t.Fatalf("%v: no commands in %q", args, out)
 	}
 	return names
 }

@@ -112,7 +112,7 @@ func (v *hexView) rows(off int, runs []byteRun, text string) {
 		v.w.WriteByte('\n')
 	}
 	if most < total {
-		v.line(fmt.Sprintf("          … %d more bytes (--all)", total-most))
+		v.line(fmt.Sprintf("          … %d more bytes (--full)", total-most))
 	}
 }
 

@@ -46,6 +46,6 @@ func SeriesCount(s *query.Series) string {
 	for i := range s.Variations {
 		count[s.Variations[i].Class]++
 	}
-	return fmt.Sprintf("%d paths over %d: %d vary, %d volatile, %d constant (--all lists them)",
+	return fmt.Sprintf("%d paths over %d: %d vary, %d volatile, %d constant (--show-ignored lists them)",
 		len(s.Variations), s.Length, count[diff.Varies], count[diff.Volatile], count[diff.Constant])
 }

@@ -35,8 +35,9 @@ type demoFlags struct {
 func demoCommand(a *app.App) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Run the whole loop on the built-in stand-in and report on one screen",
+		Use:     "demo",
+		Short:   "Run the whole loop on the built-in stand-in and report on one screen",
+		Example: "  unwire demo\n  unwire demo -o demo.uwc",
 		Long: `demo starts the stand-in and a recording proxy on loopback, runs real clients
 through it (connect-go; connect-es on Node where --node-client has one), and shows
 what unwire makes of the traffic: frames, answer, inferred .proto, coverage, and

@@ -16,6 +16,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
@@ -28,10 +29,10 @@ import (
 )
 
 type decodeFlags struct {
-	in, format, proto, typeName string
-	as                          []string
-	explain                     string
-	hex, all, follow, once      bool
+	in, format, proto, typeName   string
+	as                            []string
+	explain                       string
+	hex, full, follow, once, json bool
 }
 
 func decodeCommand(a *app.App) *cobra.Command {
@@ -57,15 +58,22 @@ there is the place, what was expected and found, and all that can be read.`,
   unwire decode --hex frame.bin
   unwire decode --follow F.uwc#2`,
 		Args: app.ArgsBetween(0, "FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd.Context(), a, f, inputArg(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.json {
+				f.format = "json"
+			}
+			return runDecode(cmd.Context(), a, f, inputArg(args))
+		},
 	}
 	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages (delimited32be, delimited32le: of a capture's connection without HTTP); or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
 	cmd.Flags().BoolVar(&f.once, "once", false, "with --as 1.2:string: for this once, not remembered in the capture")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path, as 1.2, is read as it is: each reading with its evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
-	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
+	cmd.Flags().BoolVar(&f.full, "full", false, "shorten nothing: with --hex, print every byte of every value")
+	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
 	cmd.Flags().StringVar(&f.proto, "proto", "", protoUsage)
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
@@ -145,8 +153,8 @@ func (f decodeFlags) check(whole string) error {
 	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if f.hex && f.format != "text" || f.all && !f.hex {
-		return app.Usagef("--hex is a format of its own, and --all goes with it")
+	if f.hex && f.format != "text" || f.full && !f.hex {
+		return app.Usagef("--hex is a format of its own, and --full goes with it")
 	}
 	return nil
 }
@@ -155,7 +163,7 @@ func (f decodeFlags) check(whole string) error {
 func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, by decode.View) error {
 	switch {
 	case f.hex:
-		return render.HexDocument(a.Out, w, doc, by, f.all)
+		return render.HexDocument(a.Out, w, doc, by, f.full)
 	case f.format == "json":
 		return doc.JSON(w)
 	}

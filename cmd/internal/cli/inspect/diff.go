@@ -10,18 +10,20 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/decode/diff"
 )
 
 type diffFlags struct {
-	json, all, hex, side, series bool
-	volatile                     bool
-	format, method, proto, typ   string
-	as                           string
-	context                      int
-	ignore                       []string
+	json, hex, side, series    bool
+	showIgnored                bool
+	volatile                   bool
+	format, method, proto, typ string
+	as                         string
+	context                    int
+	ignore                     []string
 }
 
 func diffCommand(a *app.App) *cobra.Command {
@@ -64,7 +66,8 @@ The exit status is 1 where there is a difference.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a difference, ignored ones too")
-	cmd.Flags().BoolVar(&f.all, "all", false, "list ignored differences too")
+	cmd.Flags().BoolVar(&f.showIgnored, "show-ignored", false, "list ignored differences too; with --series, constant paths")
+	options.Alias(cmd.Flags(), "all", "show-ignored")
 	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values as differences too")
 	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path, without indexes, and all below it; may be repeated")
 	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "A in a left column, B in a right one")
@@ -132,7 +135,7 @@ func runDiff(ctx context.Context, a *app.App, left, right string, f diffFlags) e
 	if f.format == "json" {
 		err = printChanges(a, list, f.hex)
 	} else {
-		err = render.Differences(a.Out, list, render.DiffOptions{Format: f.format, All: f.all, Hex: f.hex, Context: f.context})
+		err = render.Differences(a.Out, list, render.DiffOptions{Format: f.format, All: f.showIgnored, Hex: f.hex, Context: f.context})
 	}
 	if err != nil {
 		return err
@@ -179,7 +182,7 @@ func diffSeries(ctx context.Context, a *app.App, args []string, f diffFlags) err
 	if f.format == "json" {
 		err = printVariations(a, s)
 	} else {
-		err = render.Series(a.Out, s, f.all)
+		err = render.Series(a.Out, s, f.showIgnored)
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/decode/text"
 	"unwire/schema/protoform"
 )
@@ -24,46 +26,53 @@ writes the bytes that it stands for, in the way that they were written in (hex, 
 gzip). Lengths are made anew, and so is a value below which its content was edited, in
 lines that begin with #|: gzip and zstd then by our own compressor.
 
---format protojson and prototext read what 'unwire show --format' prints, by the
+--in protojson and prototext read what 'unwire show --format' prints, by the
 definitions of a type. prototext names its type in its first line.`,
-		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --format prototext > frame.bin",
+		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin\n  unwire show --format prototext F.uwc#2/up/0 | unwire encode --in prototext > frame.bin",
 		Args:    app.ArgsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), a, inputArg(args))
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "format", formatText, "the input is text, json, protojson or prototext")
+	cmd.Flags().StringVar(&f.format, "in", formatText, "the input is text, json, protojson or prototext")
+	options.Alias(cmd.Flags(), "format", "in")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for protojson and prototext")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, or a capture that keeps some, for protojson and prototext (default: the built-in ones)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file to write; - is stdout even on a terminal")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object with the number of bytes, and with the bytes or the file they were written to")
 	return cmd
 }
 
 type encodeFlags struct {
 	format, typeName, proto, out string
+	json                         bool
 }
 
 func (f encodeFlags) run(ctx context.Context, a *app.App, name string) error {
-	if err := app.OneOf("--format", f.format, append([]string{formatText, "json"}, protoform.Formats()...)...); err != nil {
+	if f.json && f.out == "-" {
+		return app.Usagef("--json and -o - both write to stdout")
+	}
+	if err := app.OneOf("--in", f.format, append([]string{formatText, "json"}, protoform.Formats()...)...); err != nil {
 		return err
 	}
 	if slices.Contains(protoform.Formats(), f.format) {
 		return encodeByDefinitions(ctx, a, name, f)
 	}
 	if f.typeName != "" || f.proto != "" {
-		return app.Usagef("--type and --proto go with --format protojson and prototext")
+		return app.Usagef("--type and --proto go with --in protojson and prototext")
 	}
-	return encode(a, name, f.format, f.out)
+	return encode(a, name, f)
 }
 
-func encode(a *app.App, name, format, out string) error {
+func encode(a *app.App, name string, f encodeFlags) error {
+	format := f.format
 	src, err := a.OpenInput(name, app.MaxText)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 	if len(src.Data) > streamed {
-		return encodeStream(a, name, format, src, out)
+		return encodeStream(a, name, format, src, f)
 	}
 	parse := text.Parse
 	if format == "json" {
@@ -71,34 +80,62 @@ func encode(a *app.App, name, format, out string) error {
 	}
 	data, err := parse(src.Data)
 	if err != nil && format == "text" && json.Valid(src.Data) {
-		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --format json")
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --in json")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", app.InputName(name), err)
 	}
-	return a.WriteBinary(data, out)
+	return f.write(a, data)
+}
+
+// write writes the bytes, or describes them as JSON.
+func (f encodeFlags) write(a *app.App, data []byte) error {
+	if !f.json {
+		return a.WriteBinary(data, f.out)
+	}
+	result := &contract.Encoded{Bytes: int64(len(data)), Output: f.out}
+	if f.out == "" {
+		result.Data = data
+	} else if err := a.WriteBinary(data, f.out); err != nil {
+		return err
+	}
+	return a.Print(result)
 }
 
 // streamed is how large a text is that is written while it is read. Of a
 // smaller one nothing is written if there is an error in it.
 const streamed = 16 << 20
 
-func encodeStream(a *app.App, name, format string, src *app.Input, out string) error {
+func encodeStream(a *app.App, name, format string, src *app.Input, f encodeFlags) error {
 	encode := text.Encode
 	if format == "json" {
 		encode = text.EncodeJSON
 	}
+	var size byteCounter
 	write := func(to io.Writer) error {
-		if err := encode(to, src.Data, src.Release); err != nil {
+		if err := encode(io.MultiWriter(to, &size), src.Data, src.Release); err != nil {
 			return fmt.Errorf("%s: %w", app.InputName(name), err)
 		}
 		return nil
 	}
 	switch {
-	case out != "" && out != "-":
-		return app.WholeFile(out, app.ForOwner, write)
-	case out == "" && a.Out.TTY:
-		return a.WriteBinary(nil, out)
+	case f.json && f.out == "":
+		return app.Fail(app.ExitUsage, fmt.Errorf("%s is too large to print its bytes as JSON", app.InputName(name)), "name a file for them with -o FILE")
+	case f.out != "" && f.out != "-":
+		if err := app.WholeFile(f.out, app.ForOwner, write); err != nil || !f.json {
+			return err
+		}
+		return a.Print(&contract.Encoded{Bytes: int64(size), Output: f.out})
+	case f.out == "" && a.Out.TTY:
+		return a.WriteBinary(nil, f.out)
 	}
 	return write(a.Out)
+}
+
+// A byteCounter counts what is written to it.
+type byteCounter int64
+
+func (c *byteCounter) Write(p []byte) (int, error) {
+	*c += byteCounter(len(p))
+	return len(p), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/decode"
@@ -19,10 +20,10 @@ import (
 )
 
 type extractFlags struct {
-	json, all, parts, follow bool
-	top                      int
-	weights, labels, proto   string
-	label                    []string
+	json, empty, parts, follow bool
+	top                        int
+	weights, labels, proto     string
+	label                      []string
 }
 
 // An extraction is a run of `unwire chat`.
@@ -69,7 +70,8 @@ A capture whose name is that of a subcommand is named ./fit.`,
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object an exchange")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the answer while it is recorded; ends with the exchange, or, without an ID, when interrupted")
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "each call alone, where several calls are one conversation")
-	cmd.Flags().BoolVar(&f.all, "all", false, "also exchanges in which nothing was found")
+	cmd.Flags().BoolVar(&f.empty, "empty", false, "list exchanges in which nothing was found, too")
+	options.Alias(cmd.Flags(), "all", "empty")
 	cmd.Flags().IntVar(&f.top, "top", 8, "candidates to list an exchange (JSON has all of them)")
 	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: that of unwire.yaml, or the built-in weights)")
 	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: the candidate at PATH is ROLE; added to --labels")
@@ -114,7 +116,7 @@ func (e *extraction) extract(ctx context.Context, at query.Address) error {
 	}
 	defer c.Close()
 	if at.Exchange != 0 {
-		e.all = true
+		e.empty = true
 		ex, tr, readErr := c.Transcript(ctx, at, e.options)
 		if ex == nil {
 			return readErr
@@ -139,7 +141,7 @@ func (e *extraction) print(ex *decode.Exchange, tr *transcript.Transcript) error
 	if e.json {
 		return e.Print(line)
 	}
-	if len(tr.Candidates) == 0 && tr.Error == nil && !e.all {
+	if len(tr.Candidates) == 0 && tr.Error == nil && !e.empty {
 		return nil
 	}
 	w := bufio.NewWriter(e.Out)

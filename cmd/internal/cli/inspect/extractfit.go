@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render"
 	"unwire/decode/transcript"
 )
@@ -55,7 +56,8 @@ which is what to expect of other captures like these.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "-", "weights file to write")
+	cmd.Flags().StringVarP(&out, "output", "o", "-", "weights file to write")
+	options.Alias(cmd.Flags(), "out", "output")
 	cmd.Flags().StringVar(&start, "start", "", "weights file to start from (default: the built-in weights)")
 	cmd.Flags().Float64Var(&hold, "hold", 3, "how strongly weights are held to those of the start, in labels")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the report on stderr as JSON")

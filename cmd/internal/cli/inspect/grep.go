@@ -17,6 +17,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/decode/fieldpath"
@@ -46,7 +47,7 @@ same field of the frames that follow each other; the first of them is named.
 A pattern is looked for in notes ('unwire note'), too.
 
 PATTERN is a regular expression (RE2), or with -F the text itself. Instead of it,
---hex and --number look for bytes and for a number in any of its forms (varint,
+--bytes and --number look for bytes and for a number in any of its forms (varint,
 zigzag, fixed, packed, JSON); --path says in which fields, or alone, which fields.
 
 --filter searches only what it selects, in the language that 'unwire ls --help' explains:
@@ -55,7 +56,7 @@ zigzag, fixed, packed, JSON); --path says in which fields, or alone, which field
 It exits with 0 where something was found and with 1 where nothing was.`,
 		Example: `  unwire grep -i 'hello world' F.uwc
   unwire grep --number 42 --dir down F.uwc G.uwc
-  unwire grep --hex 0a05 F.uwc#2
+  unwire grep --bytes 0a05 F.uwc#2
   unwire grep --path '1.2.*' F.uwc
   unwire grep --filter 'method:Run code:!ok' --path '1.*' F.uwc
   unwire grep -l --headers application/proto F.uwc`,
@@ -68,7 +69,8 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	fl.StringVarP(&f.pattern, "regexp", "e", "", "the pattern, where it could be taken for a flag or a file")
 	fl.BoolVarP(&f.fixed, "fixed", "F", false, "the pattern is text, no regular expression")
 	fl.BoolVarP(&f.fold, "ignore-case", "i", false, "upper and lower case are the same")
-	fl.StringVar(&f.hex, "hex", "", "bytes to look for, in hex")
+	fl.StringVar(&f.hex, "bytes", "", "find these bytes, in hex")
+	options.Alias(fl, "hex", "bytes")
 	fl.StringVar(&f.number, "number", "", "number to look for, in any of its forms")
 	fl.StringVar(&f.path, "path", "", "in these fields: numbers joined by dots, * for any one, ** for any more, [n] for one of several")
 	app.SplittingFlag(fl, &f.as)
@@ -78,7 +80,8 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 	filterFlag(a, cmd, &f.filter)
 	fl.StringVar(&f.proto, "proto", "", protoUsage)
 	fl.BoolVar(&f.json, "json", false, "a JSON object a match")
-	fl.BoolVarP(&f.list, "list", "l", false, "the exchanges alone")
+	fl.BoolVarP(&f.list, "exchanges", "l", false, "list only the exchanges that have a match")
+	options.Alias(fl, "list", "exchanges")
 	fl.BoolVarP(&f.count, "count", "c", false, "how many matches each exchange has")
 	return cmd
 }
@@ -98,7 +101,7 @@ func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	switch {
 	case f.hex != "":
 		if q.Bytes, err = hex.DecodeString(strings.Join(strings.Fields(strings.TrimPrefix(f.hex, "0x")), "")); err != nil || len(q.Bytes) == 0 {
-			return q, nil, app.Usagef("--hex wants bytes such as 0a05ff, not %q", f.hex)
+			return q, nil, app.Usagef("--bytes wants bytes such as 0a05ff, not %q", f.hex)
 		}
 	case f.number != "":
 		if q.Number, err = search.ParseNumber(f.number); err != nil {
@@ -124,7 +127,7 @@ func (f *grepFlags) exclusive() error {
 		}
 	}
 	if kinds > 1 {
-		return app.Usagef("a pattern, --hex and --number exclude each other")
+		return app.Usagef("a pattern, --bytes and --number exclude each other")
 	}
 	if f.list && f.count {
 		return app.Usagef("-l and -c exclude each other")
@@ -141,7 +144,7 @@ func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
 	}
 	switch {
 	case pattern == "" && f.path == "":
-		return nil, nil, app.Fail(app.ExitUsage, errors.New("what is to be found? a PATTERN, --hex, --number or --path"), "as in: unwire grep hello F.uwc")
+		return nil, nil, app.Fail(app.ExitUsage, errors.New("what is to be found? a PATTERN, --bytes, --number or --path"), "as in: unwire grep hello F.uwc")
 	case pattern == "":
 		return nil, args, nil
 	}

@@ -128,5 +128,5 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 	if err != nil {
 		return fmt.Errorf("%s: %w", app.InputName(name), err)
 	}
-	return a.WriteBinary(data, f.out)
+	return f.write(a, data)
 }

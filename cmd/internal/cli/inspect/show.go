@@ -15,6 +15,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render"
 	"unwire/cmd/internal/term"
@@ -61,12 +62,12 @@ as the one stream that it is, with what was missing, repeated or out of order
 			return runShow(cmd.Context(), a, args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.full, "full", false, "every header and every field, also on a terminal (--full=false: a line per run of frames, also off a terminal)")
+	cmd.Flags().BoolVar(&f.full, "full", false, "print every header and every field, also on a terminal, and with --hex every byte (--full=false: a line per run of frames, also off a terminal)")
 	cmd.Flags().BoolVar(&f.noPager, "no-pager", false, "print to the terminal, however long it is")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text, protojson or prototext")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a frame")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
-	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
+	options.Alias(cmd.Flags(), "all", "full")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
 	cmd.Flags().BoolVar(&f.timeline, "timeline", false, "a line for each run of frames, of the exchange and of those that it is joined to by 'unwire serve', in the order of time")
 	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down:1.2:string; remembered in the capture for the method, until 1.2:auto; or split a connection without HTTP into messages: delimited, delimited32be, delimited32le, frames")
@@ -79,11 +80,11 @@ as the one stream that it is, with what was missing, repeated or out of order
 }
 
 type showFlags struct {
-	dir            string
-	json, hex, all bool
-	as             []string // choices
-	once, choices  bool
-	explain        string
+	dir           string
+	json, hex     bool
+	as            []string // choices
+	once, choices bool
+	explain       string
 
 	parts, follow, timeline bool
 
@@ -109,8 +110,8 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 	case f.explain != "" && (f.hex || f.follow):
 		return app.Usagef("--explain goes neither with --hex nor with --follow")
 	case f.follow:
-		if addr.Frame >= 0 || f.all && !f.hex || f.hex && f.json {
-			return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json, and --all goes with it")
+		if addr.Frame >= 0 || f.hex && f.json {
+			return app.Usagef("--follow goes with a capture or an exchange of it; --hex is not for --json")
 		}
 		return followShow(ctx, a, addr, f)
 	case f.timeline:
@@ -121,8 +122,8 @@ func runShow(ctx context.Context, a *app.App, args []string, f showFlags) error 
 }
 
 func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
-	if o.hex && o.json || o.all && !o.hex {
-		return app.Usagef("--hex is for people, not --json, and --all goes with it")
+	if o.hex && o.json {
+		return app.Usagef("--hex is for people, not --json")
 	}
 	splitting, chosen, err := parseShowAs(o)
 	if err != nil {
@@ -242,7 +243,7 @@ func paged(ctx context.Context, a *app.App, never bool, write func(context.Conte
 }
 
 func (o showFlags) frameOptions() render.FrameOptions {
-	return render.FrameOptions{Hex: o.hex, All: o.all}
+	return render.FrameOptions{Hex: o.hex, All: o.full}
 }
 
 // parseShowAs reads --as, where bytes as a whole are what the protocol says, unless that

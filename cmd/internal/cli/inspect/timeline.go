@@ -13,7 +13,7 @@ import (
 // showTimeline prints the frames of an exchange and of those that it is joined to, such as a
 // request to a served endpoint and the upstream's stream that answered it.
 func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
-	if addr.Frame >= 0 || o.all || o.hex || len(o.as) > 0 || o.explain != "" || o.parts {
+	if addr.Frame >= 0 || o.full || o.hex || len(o.as) > 0 || o.explain != "" || o.parts {
 		return app.Usagef("--timeline goes with an exchange, with --json and --proto")
 	}
 	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)

@@ -53,7 +53,7 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 // namesOf reads a source: definitions, or words.
 func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*schema.Schema, []string, error) {
 	if source == "builtin" {
-		s, err := a.Remembered(ctx, f.proto, f.from)
+		s, err := a.Remembered(ctx, f.proto, f.like)
 		if s == nil && err == nil && f.proto != app.NoDefinitions {
 			s, err = a.BuiltIn(ctx)
 		}

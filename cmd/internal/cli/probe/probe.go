@@ -16,6 +16,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -26,10 +27,10 @@ import (
 )
 
 type probeFlags struct {
-	to, method, from, path, fields, proto, credentials, upstreamCA string
+	to, method, like, path, fields, proto, credentials, upstreamCA string
 	protocol, journal, output                                      string
 	names, values, allow, known, settle                            []string
-	root                                                           string
+	typ                                                            string
 	live, json, dryRun, resume, refine, allowExecute, http2        bool
 	noAuth                                                         bool
 	budget, depth                                                  int
@@ -69,7 +70,7 @@ The exit status is 0 where it came to its end, 1 where it was stopped or could
 learn nothing, 2 where it was refused.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
-  unwire probe --to http://127.0.0.1:8080 --from F.uwc#2 --names words.txt --journal probe.jsonl
+  unwire probe --to http://127.0.0.1:8080 --like F.uwc#2 --names words.txt --journal probe.jsonl
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle evidence.json
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle old.proto --settle new.proto`,
 		Args: cobra.NoArgs,
@@ -78,19 +79,21 @@ learn nothing, 2 where it was refused.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.to, "to", "", "URL of the server (default: where --from was captured)")
-	flags.StringVar(&f.method, "method", "", "/package.Service/Method (default: of --from)")
-	flags.StringVar(&f.from, "from", "", "F.uwc#ID: an exchange to take the method, headers and protocol from")
+	flags.StringVar(&f.to, "to", "", "URL of the server (default: where the exchange of --like was captured)")
+	flags.StringVar(&f.method, "method", "", "RPC method to ask, /package.Service/Method (default: that of --like)")
+	flags.StringVar(&f.like, "like", "", "exchange to take the method, headers and protocol from: F.uwc#ID")
 	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")
 	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
 	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
 	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "plan", false, "say how many requests there would be, what each can tell, and what could have effects; send nothing")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "the same as --plan")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the plan and send nothing: how many requests, what each can show, and what could have effects")
 	flags.BoolVar(&f.json, "json", false, "the result as JSON")
 	f.questionFlags(cmd)
 	f.limitFlags(cmd)
+	options.Alias(flags, "from", "like")
+	options.Alias(flags, "plan", "dry-run")
+	options.Alias(flags, "root", "type")
 	return cmd
 }
 
@@ -103,22 +106,22 @@ func (f *probeFlags) questionFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.names, "names", nil, "names to ask for: a file with one a line, a capture's JSON, definitions, a client's code; - is stdin, builtin the definitions' own")
 	flags.StringArrayVar(&f.values, "values", nil, "with --names: names of enums' values to ask for, from such sources; of definitions, what an Any may hold, too")
 	flags.StringArrayVar(&f.settle, "settle", nil, "ask just what settles this: evidence of 'schema infer', or two definitions that disagree (give it twice)")
-	flags.StringVar(&f.root, "root", "", "full name of the request in what --settle names (default: found by the method)")
+	flags.StringVar(&f.typ, "type", "", "full name of the request's message type in what --settle names (default: found by the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
-	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: those that the capture of --from keeps, or the built-in ones)")
+	flags.BoolVar(&f.refine, "refine", false, "distinguish text from bytes where the server does: one more request per field")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: those that the capture of --like keeps, or the built-in ones)")
 }
 
 // limitFlags are those of how much is sent, to whom, and with which credentials.
 func (f *probeFlags) limitFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.budget, "budget", 2000, "requests at most")
-	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
-	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
+	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests")
+	flags.Float64Var(&f.rate, "rate", 0, "requests per second (default: 1 to another machine, no limit to this one)")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
 	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "send to another machine what might run the handler, too")
-	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.StringVar(&f.credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 }
@@ -161,7 +164,7 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 		return app.Refusal(err)
 	}
 	if res.RequestType == "" && res.Runtime != probe.Unknown {
-		if err := typeOfDefinitions(ctx, a, res, f.proto, f.from); err != nil {
+		if err := typeOfDefinitions(ctx, a, res, f.proto, f.like); err != nil {
 			return err
 		}
 	}
@@ -204,14 +207,14 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 	if !o.Protocol.IsKnown() {
 		return nil, app.Usagef("--protocol wants connect-unary, connect-stream, grpc or grpc-web, not %q", f.protocol)
 	}
-	if f.from == "" {
+	if f.like == "" {
 		if o.To == nil || o.Method == "" {
-			return nil, app.Fail(app.ExitUsage, errors.New("what is to be asked?"), "give --to URL and --method /pkg.Service/Method, or --from F.uwc#ID")
+			return nil, app.Fail(app.ExitUsage, errors.New("what is to be asked?"), "give --to URL and --method /pkg.Service/Method, or --like F.uwc#ID")
 		}
 		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
 		}
-	} else if err := probeFrom(ctx, a, o, f.from, reach); err != nil {
+	} else if err := probeFrom(ctx, a, o, f.like, reach); err != nil {
 		return nil, err
 	}
 	if err := probeNames(ctx, a, o, f); err != nil {
@@ -227,7 +230,7 @@ func probeTarget(ctx context.Context, a *app.App, o *probe.Options, f *probeFlag
 	if o.To, reach.Policy, err = target.Server(); err != nil {
 		return reach, err
 	}
-	if reach.Schema, err = a.LoadDefinitions(ctx, "", f.from); err != nil {
+	if reach.Schema, err = a.LoadDefinitions(ctx, "", f.like); err != nil {
 		return reach, err
 	}
 	if err := target.Load(&reach); err != nil {

@@ -31,8 +31,8 @@ func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeF
 		if err != nil {
 			return err
 		}
-		if requests[i] = requestOf(s, o.Method, f.root); requests[i] == nil {
-			return app.Fail(app.ExitUsage, errors.New(name+" does not know the request of "+o.Method), "--root names it")
+		if requests[i] = requestOf(s, o.Method, f.typ); requests[i] == nil {
+			return app.Fail(app.ExitUsage, errors.New(name+" does not know the request of "+o.Method), "--type names it")
 		}
 	}
 	if o.Questions, o.Texts = probe.QuestionsOfDefinitions(f.settle[0], requests[0], f.settle[1], requests[1]); len(o.Questions) == 0 {
@@ -41,10 +41,10 @@ func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeF
 	return nil
 }
 
-// requestOf is the request of a method in definitions; root names it otherwise.
-func requestOf(s *schema.Schema, method, root string) protoreflect.MessageDescriptor {
-	if root != "" {
-		return s.Message(root)
+// requestOf is the request of a method in definitions; typ names it otherwise.
+func requestOf(s *schema.Schema, method, typ string) protoreflect.MessageDescriptor {
+	if typ != "" {
+		return s.Message(typ)
 	}
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	if m := s.Method(service, rpc); m != nil {
@@ -65,10 +65,10 @@ func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return app.Usagef("--settle %s: it is no evidence of 'schema infer'; two definitions are given as two --settle", name)
 	}
-	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.root, o.Method)
+	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.typ, o.Method)
 	switch {
 	case errors.Is(err, probe.ErrNoRoot):
-		return app.Fail(app.ExitUsage, err, "--root names it, as the inference does")
+		return app.Fail(app.ExitUsage, err, "--type names it, as the inference does")
 	case err != nil:
 		return err
 	case len(o.Questions) == 0:

@@ -26,8 +26,9 @@ import (
 func caCommand(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "ca",
-		Short: "Show the local CA, making it on first use; install, export or remove it",
+		Use:     "ca",
+		Short:   "Show the local CA, making it on first use; install, export or remove it",
+		Example: "  unwire ca\n  unwire ca install --dry-run\n  unwire ca export -o unwire-ca.pem",
 		Long: `ca prints where the CA certificate is. The CA is made on this machine on first
 use; its key never leaves the folder, which only you can read. Nothing is
 installed anywhere unless you ask for it with 'unwire ca install': commands run

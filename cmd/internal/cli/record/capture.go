@@ -16,6 +16,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/mitm"
 	"unwire/mitm/access"
@@ -161,7 +162,8 @@ func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
 	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
 	flags.StringVar(&f.maxSize, "max-size", "", "keep the newest traffic only, in at most this much on disk, such as 500MB")
-	flags.StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
+	flags.StringVar(&f.keylog, "write-keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
+	options.Alias(flags, "keylog", "write-keylog")
 }
 
 func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) error {

@@ -9,7 +9,7 @@ import (
 	"unwire/cmd/internal/app"
 )
 
-// A keyLog is the file that --keylog names. A nil one is none at all.
+// A keyLog is the file that --write-keylog names. A nil one is none at all.
 type keyLog struct{ file *os.File }
 
 // openKeyLog opens a file that its owner alone can read, and says what is in it.
@@ -18,7 +18,7 @@ func openKeyLog(a *app.App, path string) (*keyLog, error) {
 		return nil, nil
 	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("--keylog %s is not a regular file", path), "")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("--write-keylog %s is not a regular file", path), "")
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

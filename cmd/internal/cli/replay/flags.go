@@ -1,12 +1,13 @@
 package replaycmd
 
 import (
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
-	"unwire/proto"
+	"unwire/cmd/internal/options"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/outbound"
@@ -19,7 +20,8 @@ func (f *replayFlags) editFlags(cmd *cobra.Command) {
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
 	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "give a field the same value in another kind")
-	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
+	flags.Var(&editFlag{"set-raw", "PATH=HEX", &f.edits}, "set-raw", "put bytes in place of a value, unchecked")
+	options.Alias(flags, "raw", "set-raw")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that the capture keeps, or the built-in ones)")
 	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "file to send in place of each message with --codec json, where no definitions know its type")
@@ -37,15 +39,10 @@ func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 }
 
-// credentialsUsage is the help of --credentials.
-func credentialsUsage() string {
-	return "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or " + proto.Profile().Name
-}
-
 // credentialFlags are those of where secrets come from.
 func (f *replayFlags) credentialFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
+	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 }
 
@@ -54,9 +51,11 @@ func (f *replayFlags) resultFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of the replay, with all its requests")
 	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
-	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
+	flags.BoolVar(&f.showIgnored, "show-ignored", false, "list ignored differences too")
+	options.Alias(flags, "timeout", "max-time")
+	options.Alias(flags, "all", "show-ignored")
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
 }
 
@@ -76,19 +75,41 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
-	flags.IntVar(&f.budget, "budget", 20, "with --live: requests at most")
-	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
+	flags.IntVar(&f.budget, "live-budget", 20, "send at most this many requests to other machines")
+	flags.Float64Var(&f.rate, "rate", 0, "requests per second, at most 1 to another machine (default: 1 to another machine, no limit to this one)")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is added")
+	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
+	options.Hide(flags, "every", "rate")
+	options.Alias(flags, "budget", "live-budget")
+}
+
+// pace is how gently servers are asked. The old --every is about other machines only.
+func (f *replayFlags) pace() (*outbound.Pace, error) {
+	switch {
+	case f.budget < 1:
+		return nil, app.Usagef("--live-budget wants 1 or more")
+	case f.every < time.Second:
+		return nil, app.Usagef("--every wants 1s or more")
+	case f.rate < 0 || math.IsNaN(f.rate):
+		return nil, app.Usagef("--rate wants a number of requests per second above 0")
+	case f.Live && f.rate > 1:
+		return nil, app.Usagef("--rate: another machine gets at most 1 request per second, not %g", f.rate)
+	}
+	p := &outbound.Pace{Interval: f.every, Budget: f.budget}
+	if f.rate > 0 {
+		p.LocalInterval = time.Duration(float64(time.Second) / f.rate)
+		p.Interval = max(p.LocalInterval, time.Second)
+	}
+	return p, nil
 }
 
 // openPace readies what keeps requests to other hosts few, and the journal of
 // all; stop ends that.
 func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err error) {
 	stop = func() error { return nil }
-	if f.budget < 1 || f.every < time.Second {
-		return stop, app.Usagef("--budget wants 1 or more, --every 1s or more")
+	if opts.Pace, err = f.pace(); err != nil {
+		return stop, err
 	}
-	opts.Pace = &outbound.Pace{Interval: f.every, Budget: f.budget}
 	if f.journal == "" || f.dryRun {
 		return stop, nil
 	}

@@ -23,18 +23,20 @@ import (
 
 type replayFlags struct {
 	app.Target
-	out, proto               string
-	dryRun, json, all, parts bool
-	timeout                  time.Duration
-	edits                    []edit.Edit
-	codec, jsonBody          string
-	refresh, agentHost       bool
-	edit, journal            string
-	learn                    bool
-	after                    []string
-	budget                   int
-	every                    time.Duration
-	headerFrom               []string
+	out, proto          string
+	dryRun, json, parts bool
+	showIgnored         bool
+	timeout             time.Duration
+	edits               []edit.Edit
+	codec, jsonBody     string
+	refresh, agentHost  bool
+	edit, journal       string
+	learn               bool
+	after               []string
+	budget              int
+	rate                float64       // requests per second; 0 for the default
+	every               time.Duration // between two requests to other machines
+	headerFrom          []string
 }
 
 func replayCommand(a *app.App) *cobra.Command {
@@ -269,7 +271,7 @@ func printResult(a *app.App, r *replay.Result, f replayFlags) error {
 	replaytext.Result(a.Out, r)
 	if len(r.Diff) > 0 {
 		changes := []query.Comparison{{Changes: r.Diff}}
-		if err := render.Differences(a.Out, changes, render.DiffOptions{Format: "tsv", All: f.all}); err != nil {
+		if err := render.Differences(a.Out, changes, render.DiffOptions{Format: "tsv", All: f.showIgnored}); err != nil {
 			return err
 		}
 		a.Say("%s", render.DifferenceCount(changes))

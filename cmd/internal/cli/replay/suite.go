@@ -14,6 +14,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
@@ -72,18 +73,20 @@ was not met.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send everything there")
-	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
+	flags.StringVar(&f.capture, "default-capture", "", "capture of the experiments that name none")
+	options.Alias(flags, "capture", "default-capture")
 	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
 	flags.StringVar(&f.To, "to", "", "URL to send to instead of where it was captured")
 	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore what differs without the edit")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answers are added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: those that a capture keeps, or the built-in ones)")
-	flags.StringVar(&f.Credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.OmitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for each experiment")
+	flags.DurationVar(&f.timeout, "max-time", time.Minute, "deadline of each experiment's replay, with all its requests")
+	options.Alias(flags, "timeout", "max-time")
 	flags.BoolVar(&f.json, "json", false, "a JSON line an experiment")
 	return cmd
 }

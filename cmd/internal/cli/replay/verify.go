@@ -12,6 +12,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/replaytext"
 	"unwire/cmd/internal/term"
@@ -22,9 +23,11 @@ import (
 
 type verifyFlags struct {
 	replayFlags
-	standin, resume, allowExecute, noAuth, http2, refine bool
-	depth                                                int
-	rate                                                 float64
+	full                                         bool
+	standin, resume, allowExecute, noAuth, http2 bool
+	refine, noRefine                             bool
+	depth                                        int
+	rate                                         float64
 }
 
 func verifyCommand(a *app.App) *cobra.Command {
@@ -72,12 +75,15 @@ refused.`,
 	flags.StringVar(&f.To, "to", "", "URL of the server")
 	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and ask that")
 	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
-	flags.BoolVar(&f.refine, "refine", true, "tell text from bytes where the server does: a request a field more")
+	flags.BoolVar(&f.noRefine, "no-refine", false, "do not distinguish text from bytes, which takes one more request per field")
+	flags.BoolVar(&f.refine, "refine", true, "the opposite of --no-refine")
+	options.Hide(flags, "refine", "no-refine")
 	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
 	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
-	flags.BoolVar(&f.all, "all", false, "all that the server said of each field")
+	flags.BoolVar(&f.full, "full", false, "print every answer of the server about each field")
+	options.Alias(flags, "all", "full")
 	flags.BoolVar(&f.json, "json", false, "a JSON line a method")
 	f.limitFlags(cmd)
 	return cmd
@@ -89,12 +95,12 @@ func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.Live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.Allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
-	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods; 200 with --live unless it is given")
-	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
-	flags.StringVar(&f.Credentials, "credentials", "", credentialsUsage())
+	flags.IntVar(&f.budget, "budget", 2000, "send at most this many requests, for all methods; 200 with --live unless it is given")
+	flags.Float64Var(&f.rate, "rate", 0, "requests per second (default: 1 to another machine, no limit to this one)")
+	flags.StringVar(&f.Credentials, "credentials", "", app.CredentialsUsage())
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
 	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
-	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "deadline of one request")
 }
 
 // liveVerifyBudget is how many requests another machine gets if nothing is said.
@@ -168,7 +174,7 @@ func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string
 func (f *verifyFlags) methodsOptions(reach replaySettings) oracle.MethodsOptions {
 	return oracle.MethodsOptions{
 		Options: probe.Options{
-			To: reach.To, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Budget: f.budget, Rate: f.rate, Timeout: f.timeout,
+			To: reach.To, HTTP2: f.http2, Depth: f.depth, Refine: f.refine && !f.noRefine, Budget: f.budget, Rate: f.rate, Timeout: f.timeout,
 			AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
 		},
 		Replay: reach.Options, PlanOnly: f.dryRun,
@@ -237,7 +243,7 @@ func verifyMethods(ctx context.Context, a *app.App, store *query.Capture, method
 		return app.Refusal(err)
 	}
 	if !f.json {
-		if err := replaytext.Verifications(a.Out, list, f.all); err != nil {
+		if err := replaytext.Verifications(a.Out, list, f.full); err != nil {
 			return err
 		}
 	}

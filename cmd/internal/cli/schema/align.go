@@ -13,6 +13,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/schema"
@@ -20,7 +21,7 @@ import (
 )
 
 type alignFlags struct {
-	json, all            bool
+	json, unmatched      bool
 	proto, descriptorSet string
 }
 
@@ -52,7 +53,8 @@ The exit status is 3 where no pair was found.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runAlign(cmd.Context(), a, args, f) },
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a join, and a doubt")
-	cmd.Flags().BoolVar(&f.all, "all", false, "list calls that have no counterpart, too")
+	cmd.Flags().BoolVar(&f.unmatched, "unmatched", false, "list calls that have no counterpart, too")
+	options.Alias(cmd.Flags(), "all", "unmatched")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files that name the types (default: those that the capture keeps; "+app.NoDefinitions+": none)")
 	cmd.Flags().StringVar(&f.descriptorSet, "descriptor-set", "", "file to write the joins to, as a descriptor set")
 	return cmd
@@ -101,7 +103,7 @@ func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) er
 	for _, s := range report.Differ {
 		a.Say("not the same data in both, so only what is unmistakable counts: %s", s)
 	}
-	reportUnpaired(a, unpaired, f.all)
+	reportUnpaired(a, unpaired, f.unmatched)
 	a.Say("%s", schematext.AlignmentSummary(report))
 	return damage
 }

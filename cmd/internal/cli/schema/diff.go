@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/schema"
@@ -31,9 +32,11 @@ func (f *diffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "a JSON object a change")
 	flags.StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
-	flags.StringArrayVar(&f.captures, "captures", nil, "name the exchanges of this capture that a change touches; may be repeated")
+	flags.StringArrayVar(&f.captures, "traffic", nil, "name the exchanges of this capture that a change touches; may be repeated")
 	flags.StringVar(&f.suite, "suite", "", "name the experiments of this folder that a change touches: see replay suite")
-	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
+	flags.StringVar(&f.capture, "default-capture", "", "capture of the experiments that name none")
+	options.Alias(flags, "captures", "traffic")
+	options.Alias(flags, "capture", "default-capture")
 }
 
 func diffCommand(a *app.App) *cobra.Command {
@@ -49,11 +52,11 @@ change. In which file something stands, comments and options are no difference.
 
 OLD and NEW are each a folder of .proto files, a .proto file, a descriptor set, or
 shipped code that holds definitions, as schema extract reads it.
-With --captures, each change names the recorded exchanges that hold what changed;
+With --traffic, each change names the recorded exchanges that hold what changed;
 with --suite, the experiments of replay suite that do, as recorded or as edited.
 The exit status is 1 where there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
-			"  unwire schema diff --captures F.uwc proto-old/ proto/",
+			"  unwire schema diff --traffic F.uwc proto-old/ proto/",
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDiff(cmd.Context(), a, args[0], args[1], f)

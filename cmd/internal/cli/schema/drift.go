@@ -25,15 +25,15 @@ OLD and NEW are anything that schema extract reads: bundles, archives, packages,
 executables, folders of them; or definitions, such as a folder of .proto files.
 
 The column PROTO says "outdated" where the definitions of --proto still are as OLD
-is, so that schema update has something to do there. With --captures, each
+is, so that schema update has something to do there. With --traffic, each
 change names the recorded exchanges that hold what changed: those whose replay
 may go another way against NEW. With --suite, it names the experiments of replay
 suite that hold it, as recorded or as edited.
 The exit status is 1 where there is a change, and 3 if unwire failed at a file,
 which is then listed: changes of what it declares are missing or wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
-			"  unwire drift --proto proto/ --captures F.uwc app-1.0.tgz app-2.0.tgz\n" +
-			"  unwire drift --suite experiments --capture F.uwc app-1.0/ app-2.0/\n" +
+			"  unwire drift --proto proto/ --traffic F.uwc app-1.0.tgz app-2.0.tgz\n" +
+			"  unwire drift --suite experiments --default-capture F.uwc app-1.0/ app-2.0/\n" +
 			"  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md",
 		Args: app.ExactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 		},
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: those that a capture of --captures or --capture keeps, or the built-in ones; none for none)")
+	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: those that a capture of --traffic or --default-capture keeps, or the built-in ones; none for none)")
 	return cmd
 }
 

@@ -26,6 +26,7 @@ type inferFlags struct {
 	raw                      bool
 	pkg, root, out, evidence string
 	into, as, proto          string
+	json                     bool
 }
 
 func inferCommand(a *app.App) *cobra.Command {
@@ -66,6 +67,7 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder, as in x/ (default: stdout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each .proto file, with its text or where it was written")
 	app.SplittingFlag(cmd.Flags(), &f.as)
 	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions that name the fields of their methods (default: what UNWIRE_PROTO names, the capture keeps or unwire.yaml names; none: no names)")
 	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
@@ -84,8 +86,8 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if !protoreflect.Name(root).IsValid() {
 		return app.Usagef("--root %s: no message can have that name", root)
 	}
-	if f.evidence == "-" && f.out == "-" {
-		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+	if err := f.checkStdout(); err != nil {
+		return err
 	}
 	if f.into != "" {
 		return inferInto(ctx, a, f, inputs)
@@ -127,7 +129,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	reportLeftOut(a, in)
 	reportMixtures(a, in, f.raw)
 	if f.evidence != "-" || f.out != "" {
-		err = writeInferred(a, in, f.out)
+		err = writeInferred(a, in, f.out, f.json)
 	}
 	return cmp.Or(err, reading)
 }
@@ -141,6 +143,17 @@ func nameFields(ctx context.Context, a *app.App, in *infer.Inferred, f inferFlag
 	}
 	if n := naming.Fields(in, known); n > 0 {
 		a.Say("unwire: %s named as in the definitions that are known; --proto none leaves them without", app.Counted(n, "field"))
+	}
+	return nil
+}
+
+// checkStdout refuses flags of which two write to stdout.
+func (f *inferFlags) checkStdout() error {
+	switch {
+	case f.evidence == "-" && f.out == "-":
+		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+	case f.evidence == "-" && f.json:
+		return app.Usagef("--evidence - and --json both write to stdout: give the evidence a file")
 	}
 	return nil
 }
@@ -282,8 +295,15 @@ func expandLists(a *app.App, inputs []string) ([]string, error) {
 }
 
 // writeInferred writes the definitions to a file, a folder, or stdout.
-func writeInferred(a *app.App, in *infer.Inferred, out string) error {
+func writeInferred(a *app.App, in *infer.Inferred, out string, asJSON bool) error {
 	switch {
+	case asJSON && (out == "" || out == "-"):
+		return printInferred(a, in, "")
+	case asJSON:
+		if err := writeInferred(a, in, out, false); err != nil {
+			return err
+		}
+		return printInferred(a, in, out)
 	case out == "" || out == "-":
 		return schematext.Inferred(a.Out, in)
 	case strings.HasSuffix(out, ".proto"):

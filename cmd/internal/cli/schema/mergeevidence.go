@@ -1,19 +1,23 @@
 package schemacmd
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
 	"unwire/schema/infer"
 	"unwire/schema/infer/messages"
 )
 
 func mergeEvidenceCommand(a *app.App) *cobra.Command {
 	var out, pkg string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "merge-evidence EVIDENCE…",
 		Short: "Make one file of the evidence of several runs of schema infer",
@@ -26,15 +30,16 @@ read twice without harm.`,
 			if len(args) == 0 {
 				return app.Fail(app.ExitUsage, errors.New("unwire schema merge-evidence: missing argument EVIDENCE"), "usage: "+cmd.UseLine())
 			}
-			return runMergeEvidence(cmd.Context(), a, args, out, pkg)
+			return runMergeEvidence(cmd.Context(), a, args, out, pkg, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default: stdout)")
 	cmd.Flags().StringVar(&pkg, "package", "", "package of the messages in the list of fields (default: the methods' own)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the evidence on one line, or with -o an object about what was written")
 	return cmd
 }
 
-func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg string) error {
+func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg string, asJSON bool) error {
 	inputs, err := expandLists(a, inputs)
 	if err != nil {
 		return err
@@ -62,5 +67,22 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 	if err := messages.Write(in, g.inference.Evidence, pkg); err != nil {
 		return err
 	}
-	return writeResult(a, out, app.ForAll, in.WriteEvidence)
+	if !asJSON {
+		return writeResult(a, out, app.ForAll, in.WriteEvidence)
+	}
+	if out == "" || out == "-" {
+		var whole, line bytes.Buffer
+		if err := in.WriteEvidence(&whole); err != nil {
+			return err
+		}
+		if err := json.Compact(&line, whole.Bytes()); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(a.Out, "%s\n", line.Bytes())
+		return err
+	}
+	if err := writeResult(a, out, app.ForAll, in.WriteEvidence); err != nil {
+		return err
+	}
+	return a.Print(&contract.MergedEvidence{Output: out, Inputs: len(inputs), Fields: len(in.Fields)})
 }

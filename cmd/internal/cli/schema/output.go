@@ -9,7 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/contract"
+	"unwire/schema/infer"
 )
 
 // writeResult writes a result to a file, or to stdout for "" and "-".
@@ -45,4 +49,51 @@ func writeFolder(a *app.App, dir string, texts map[string]string) error {
 		a.Say("%s", file)
 	}
 	return nil
+}
+
+// printInferred prints the files of an inference as JSON, with their texts, or with where
+// they were written if out is a file or a folder.
+func printInferred(a *app.App, in *infer.Inferred, out string) error {
+	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
+		line := &contract.InferredFile{File: name}
+		for _, file := range in.Schema.Files {
+			if file.Path() == name {
+				line.Package = string(file.Package())
+				line.Messages, line.Enums = countTypes(file)
+				line.Services = file.Services().Len()
+			}
+		}
+		switch {
+		case out == "":
+			line.Text = in.Files[name]
+		case strings.HasSuffix(out, ".proto"):
+			line.Output = out
+		default:
+			line.Output = filepath.Join(out, filepath.FromSlash(name))
+		}
+		if err := a.Print(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countTypes counts the messages and enums of a file or a message, nested ones too, without
+// the entries of maps.
+func countTypes(of interface {
+	Messages() protoreflect.MessageDescriptors
+	Enums() protoreflect.EnumDescriptors
+},
+) (messages, enums int) {
+	enums = of.Enums().Len()
+	for i := range of.Messages().Len() {
+		m := of.Messages().Get(i)
+		if m.IsMapEntry() {
+			continue
+		}
+		inner, innerEnums := countTypes(m)
+		messages += 1 + inner
+		enums += innerEnums
+	}
+	return messages, enums
 }

@@ -10,6 +10,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/proto"
 	"unwire/schema/compare"
@@ -21,14 +22,14 @@ func refsCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "refs [TYPE]",
 		Short: "Who uses a type, or where a field number occurs",
-		Long: `refs lists the fields and methods that use a message or an enum. With --number N
+		Long: `refs lists the fields and methods that use a message or an enum. With --field-number N
 it lists the fields of that number, of all messages, with their types; with both,
 the fields of that number that are of the type.`,
-		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --number 13",
+		Example: "  unwire schema refs " + proto.AgentPackage + ".TextDeltaUpdate\n  unwire schema refs --field-number 13",
 		Args:    app.ArgsBetween(0, "TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && number == 0 {
-				return app.Fail(app.ExitUsage, errors.New("unwire schema refs: missing argument TYPE, or --number"), "usage: "+cmd.UseLine())
+				return app.Fail(app.ExitUsage, errors.New("unwire schema refs: missing argument TYPE, or --field-number"), "usage: "+cmd.UseLine())
 			}
 			what := ""
 			if len(args) > 0 {
@@ -39,7 +40,8 @@ the fields of that number that are of the type.`,
 		ValidArgsFunction: f.complete(a, false),
 	}
 	f.addTo(cmd, "a JSON object a use")
-	cmd.Flags().Int32Var(&number, "number", 0, "fields with this number")
+	cmd.Flags().Int32Var(&number, "field-number", 0, "fields with this number")
+	options.Alias(cmd.Flags(), "number", "field-number")
 	return cmd
 }
 

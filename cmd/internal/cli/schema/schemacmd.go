@@ -27,8 +27,9 @@ func Commands(a *app.App) []*cobra.Command {
 
 func schemaCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
+		Use:     "schema",
+		Example: "  unwire schema infer -o inferred/ F.uwc\n  unwire schema extract -o extracted/ app.tgz\n  unwire schema check --proto inferred/ F.uwc",
+		Short:   "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),

@@ -9,6 +9,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/schema/update"
@@ -45,7 +46,7 @@ that a source is not all there is. Traffic and probes never are. DIR/evidence.js
 tells where each new element comes from. The exit status is 1 with conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
   unwire schema update --proto proto/ --from proto.uwc json.uwc
-  unwire schema update --proto proto/ --from app/dist/main.js --version 3.1.2 --write`,
+  unwire schema update --proto proto/ --from app/dist/main.js --client-version 3.1.2 --write`,
 		Args: func(_ *cobra.Command, args []string) error { f.from = append(f.from, args...); return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dir == "" || len(f.from) == 0 {
@@ -61,7 +62,8 @@ tells where each new element comes from. The exit status is 1 with conflicts.`,
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "what the definitions do not have is not gone")
 	cmd.Flags().BoolVar(&f.takeNames, "take-names", false, "let a source's names replace others")
 	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "let a source's types replace others that the same bytes fit")
-	cmd.Flags().StringVar(&f.version, "version", "", "version of the client that the sources are of")
+	cmd.Flags().StringVar(&f.version, "client-version", "", "version of the client that the sources are of")
+	options.Alias(cmd.Flags(), "version", "client-version")
 	cmd.Flags().StringVar(&f.date, "date", "", "date for the evidence (default: today)")
 	cmd.Flags().StringVar(&f.name, "source", "", "what the evidence calls the sources (default: definitions, extraction, traffic, probe)")
 	return cmd

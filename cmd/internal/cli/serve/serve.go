@@ -20,6 +20,7 @@ import (
 
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/contract"
+	"unwire/cmd/internal/options"
 	"unwire/proto"
 	"unwire/replay/agent"
 	"unwire/replay/gateway"
@@ -34,18 +35,18 @@ const leastKey = 8
 
 type flags struct {
 	app.Target
-	listen, key, keyFile, out      string
-	transport, clientVersion       string
-	script, toolMap                string
-	reuse, printConfig, model      string
-	idle, maxAge, silence, settle  time.Duration
-	maxSessions                    int
-	maxResult                      string
-	origins                        []string
-	privacy, json, printParameters bool
-	printToolMap                   bool
-	aliases                        []string
-	strictModels                   bool
+	listen, key, keyFile, out       string
+	transport, clientVersion        string
+	script, toolMap                 string
+	reuse, printConfig, model       string
+	idle, maxAge, silence, debounce time.Duration
+	maxSessions                     int
+	maxResult                       string
+	origins                         []string
+	privacy, json, printParameters  bool
+	printToolMap                    bool
+	aliases                         []string
+	strictModels                    bool
 }
 
 // Commands are the commands of this group.
@@ -118,7 +119,8 @@ func (f *flags) serverFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.reuse, "reuse", "on", "on: results of tools continue the open stream; off: each request starts a stream")
 	flags.DurationVar(&f.idle, "idle", 15*time.Minute, "how long a stream waits for results of tools")
 	flags.DurationVar(&f.maxAge, "max-age", 4*time.Hour, "how long a stream may be continued in all")
-	flags.DurationVar(&f.settle, "settle", 20*time.Millisecond, "how long the agent must be silent after a call before the response ends; later calls come in the next response")
+	flags.DurationVar(&f.debounce, "debounce", 20*time.Millisecond, "how long the agent must be silent after a call before the response ends; later calls come in the next response")
+	options.Alias(flags, "settle", "debounce")
 	flags.DurationVar(&f.silence, "silence", 10*time.Minute, "how long the upstream may send nothing but heartbeats while a client waits")
 	flags.IntVar(&f.maxSessions, "max-sessions", 24, "streams that may be open; above it the one that has waited longest is closed")
 	flags.StringVar(&f.maxResult, "max-result", "256KB", "how much of a tool's result the model sees; the rest is cut, and the model is told")
@@ -152,8 +154,8 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	if err := app.OneOf("--reuse", f.reuse, "on", "off"); err != nil {
 		return err
 	}
-	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.settle <= 0 || f.maxSessions < 1 {
-		return app.Usagef("--idle, --max-age, --silence, --settle and --max-sessions must be more than 0")
+	if f.idle <= 0 || f.maxAge <= 0 || f.silence <= 0 || f.debounce <= 0 || f.maxSessions < 1 {
+		return app.Usagef("--idle, --max-age, --silence, --debounce and --max-sessions must be more than 0")
 	}
 	maxResult, err := app.ParseSize(f.maxResult)
 	if err != nil || maxResult < 1 || maxResult > 1<<30 {
@@ -186,7 +188,7 @@ func run(ctx context.Context, a *app.App, f flags) (err error) {
 	}
 
 	core := gateway.New(up, gateway.Options{
-		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, Settle: f.settle, MaxSessions: f.maxSessions, MaxResult: int(maxResult), NoReuse: f.reuse == "off", Models: aliases,
+		Idle: f.idle, MaxAge: f.maxAge, Silence: f.silence, Settle: f.debounce, MaxSessions: f.maxSessions, MaxResult: int(maxResult), NoReuse: f.reuse == "off", Models: aliases,
 	})
 	srv, err := server.New(core, server.Options{Keys: keys, Origins: f.origins, Recorder: up.recorder, Idle: f.idle})
 	if err != nil {

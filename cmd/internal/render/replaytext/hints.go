@@ -28,7 +28,7 @@ func Hint(reason outbound.Reason, url string) string {
 	case outbound.HandshakeFailed:
 		return "is it an HTTPS server? replay speaks TLS 1.2 and 1.3, and has no client certificate"
 	case outbound.ConnectTimeout:
-		return "is the server running? --timeout gives it longer"
+		return "is the server running? --max-time gives a replay longer, --timeout a probe"
 	case outbound.NoAnswer:
 		if strings.HasPrefix(url, "http:") {
 			return "if the server expects TLS, use --to https://…"

@@ -1,0 +1,205 @@
+// Package completion offers what may be typed next: the exchanges of a capture, methods,
+// types, the words that a flag takes, and files by their suffix.
+//
+// Add looks at the name of each flag and at the usage of each command, so that a new
+// command needs nothing of its own. What is offered is read within a time limit, whatever a
+// capture holds, and has no character that could drive a terminal. Package cli adds it to
+// all commands.
+package completion
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"unwire/cmd/internal/term"
+)
+
+// limit is how long finding candidates may take. What was found by then is not used: a
+// shell that waits is worse than one that offers nothing.
+const limit = 300 * time.Millisecond
+
+// maxCandidates bounds what is offered.
+const maxCandidates = 500
+
+// An offer finds candidates for the word that begins with prefix.
+type offer func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+const (
+	files   = cobra.ShellCompDirectiveDefault
+	nothing = cobra.ShellCompDirectiveNoFileComp
+)
+
+// Add adds completion to a command and all below it.
+func Add(cmd *cobra.Command) {
+	if own := cmd.ValidArgsFunction; own != nil {
+		cmd.ValidArgsFunction = bounded(func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return own(cmd, args, prefix)
+		})
+	} else if cmd.Runnable() && !cmd.HasSubCommands() || strings.Contains(cmd.Use, " ") {
+		cmd.ValidArgsFunction = bounded(arguments(cmd.Use))
+	}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if find := ofFlag(cmd, f); find != nil {
+			// It fails only if the flag has a completion of its own.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, bounded(find))
+		}
+	})
+	for _, c := range cmd.Commands() {
+		if c.Name() != "help" && c.Name() != "completion" && !c.Hidden {
+			Add(c)
+		}
+	}
+}
+
+// bounded limits an offer in time and number, and cleans what it found.
+func bounded(find offer) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
+		defer cancel()
+		type found struct {
+			list      []cobra.Completion
+			directive cobra.ShellCompDirective
+		}
+		done := make(chan found, 1)
+		go func() {
+			list, directive := find(ctx, cmd, args, prefix)
+			done <- found{list, directive}
+		}()
+		select {
+		case f := <-done:
+			return clean(f.list, prefix, f.directive), f.directive
+		case <-ctx.Done():
+			return nil, nothing
+		}
+	}
+}
+
+// clean keeps the candidates that begin with prefix and are safe to type and to show.
+func clean(list []cobra.Completion, prefix string, directive cobra.ShellCompDirective) []cobra.Completion {
+	if directive&(cobra.ShellCompDirectiveFilterFileExt|cobra.ShellCompDirectiveFilterDirs) != 0 {
+		return list // suffixes, not candidates
+	}
+	kept := list[:0]
+	for _, c := range list {
+		word, text, described := strings.Cut(c, "\t")
+		if len(kept) == maxCandidates || !strings.HasPrefix(word, prefix) || strings.ContainsFunc(word, unfit) {
+			continue
+		}
+		if described {
+			word += "\t" + term.Clean(text)
+		}
+		kept = append(kept, word)
+	}
+	return kept
+}
+
+// unfit reports a character that has no place in a word for a shell.
+func unfit(r rune) bool {
+	return !unicode.IsPrint(r) || unicode.IsSpace(r) || strings.ContainsRune("`$\"'\\;&|<>(){}!*?", r)
+}
+
+// words offers fixed words.
+func words(list ...string) offer {
+	return func(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return append([]cobra.Completion(nil), list...), nothing
+	}
+}
+
+// suffixes offers files that end so, and folders.
+func suffixes(list ...string) offer {
+	return func(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return append([]cobra.Completion(nil), list...), cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+func folders(context.Context, *cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// choice is how the text of a flag lists the words that it takes: "text, md (Markdown) or
+// json".
+var choice = regexp.MustCompile(`^(?:the input is )?((?:[a-z0-9]+(?: \([^)]*\))?, )*[a-z0-9]+(?: \([^)]*\))? or [a-z0-9]+)\b`)
+
+// ofFlag is how the value of a flag is completed; nil if the shell offers files.
+func ofFlag(cmd *cobra.Command, f *pflag.Flag) offer {
+	switch f.Name {
+	case "method":
+		return methods
+	case "type", "root":
+		return types
+	case "proto", "into":
+		return suffixes("proto", "binpb", "pb", "desc", "uwc")
+	case "like", "traffic", "default-capture":
+		return address
+	case "suite":
+		return folders
+	case "upstream-ca", "client-cert", "client-key", "ca-file":
+		return suffixes("pem", "crt", "cer", "key")
+	case "dir":
+		return words("up", "down")
+	case "after":
+		return func(ctx context.Context, _ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return append(exchangesOf(ctx, args), "auto\tthose that issued what it carries"), nothing
+		}
+	case "kind":
+		return words("service", "method", "message", "enum")
+	case "protocol":
+		return words("connect-unary", "connect-stream", "grpc", "grpc-web")
+	case "store":
+		return words("system", "nss", "java")
+	case "print-config":
+		return words("opencode", "codex", "claude", "openai")
+	case "reuse":
+		return words("on", "off")
+	case "transport":
+		return words("auto", "http2", "sse")
+	}
+	if f.Value.Type() == "string" {
+		if m := choice.FindStringSubmatch(f.Usage); m != nil {
+			return words(choices(m[1])...)
+		}
+	}
+	return nil
+}
+
+// choices are the words of "a, b (text) or c".
+func choices(list string) []string {
+	var out []string
+	for part := range strings.SplitSeq(strings.Replace(list, " or ", ", ", 1), ", ") {
+		word, text, _ := strings.Cut(part, " (")
+		if text != "" {
+			word += "\t" + strings.TrimSuffix(text, ")")
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// arguments completes arguments by the names that they have in a command's usage.
+func arguments(use string) offer {
+	names := strings.Fields(use)[1:]
+	return func(ctx context.Context, cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(names) == 0 {
+			return nil, nothing
+		}
+		name := names[min(len(args), len(names)-1)]
+		if len(args) >= len(names) && !strings.HasSuffix(name, "…") {
+			return nil, nothing
+		}
+		switch name = strings.Trim(strings.TrimSuffix(name, "…"), "[]"); {
+		case name == "ID":
+			return exchangesOf(ctx, args), nothing
+		case strings.Contains(name, "F.uwc"), name == "A", name == "B", name == "ADDRESS":
+			return address(ctx, cmd, args, prefix)
+		case name == "DIR":
+			return folders(ctx, cmd, args, prefix)
+		}
+		return nil, files
+	}
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/help"
+	"unwire/cmd/internal/options"
+)
+
+// newRoot returns all commands, of which none is run.
+func newRoot(t *testing.T) *cobra.Command {
+	t.Helper()
+	return rootCommand(app.New(t.Context(), nil, strings.NewReader(""), io.Discard, io.Discard), io.Discard, io.Discard)
+}
+
+// eachCommand calls do for each command below and with cmd that a user may run.
+func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	if !cmd.Hidden {
+		do(cmd)
+	}
+	for _, c := range cmd.Commands() {
+		eachCommand(c, do)
+	}
+}
+
+// aliasOf is the name of the flag that replaces a hidden one; "" if there is none.
+func aliasOf(f *pflag.Flag) string { return strings.Join(f.Annotations["unwire_alias_of"], "") }
+
+// A flag means the same in all commands: what several commands have has a row in the table,
+// with its types. What a command hides is an old spelling of one that it shows.
+func TestFlagsHaveOneMeaning(t *testing.T) {
+	t.Parallel()
+	commands := map[string][]string{} // by flag
+	types := map[string][]string{}
+	eachCommand(newRoot(t), func(cmd *cobra.Command) {
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" || f.Name == "version" || cmd.Name() == "completion" || cmd.HasParent() && cmd.Parent().Name() == "completion" {
+				return
+			}
+			if f.Hidden {
+				if name := aliasOf(f); name == "" {
+					t.Errorf("%s: the hidden --%s is no alias: use options.Alias or options.Hide", cmd.CommandPath(), f.Name)
+				} else if shown := cmd.Flags().Lookup(name); shown == nil || shown.Hidden {
+					t.Errorf("%s: --%s is an alias of --%s, which is not shown", cmd.CommandPath(), f.Name, name)
+				}
+				return
+			}
+			commands[f.Name] = append(commands[f.Name], cmd.CommandPath())
+			types[f.Name] = append(types[f.Name], f.Value.Type())
+		})
+	})
+	for name, list := range commands {
+		meaning, known := options.Meanings[name]
+		if !known {
+			t.Errorf("--%s of %q has no row in options.Meanings", name, list)
+			continue
+		}
+		if len(list) > 1 && (meaning.Text == "" || len(meaning.Types) == 0) {
+			t.Errorf("--%s has no meaning in options.Meanings, and %d commands: %q", name, len(list), list)
+		}
+		for i, typ := range types[name] {
+			if len(meaning.Types) > 0 && !slices.Contains(meaning.Types, typ) {
+				t.Errorf("%s: --%s is of type %s, and the table has %q", list[i], name, typ, meaning.Types)
+			}
+		}
+	}
+	for name := range options.Meanings {
+		if commands[name] == nil && name != "color" {
+			t.Errorf("--%s is in options.Meanings, and no command has it", name)
+		}
+	}
+}
+
+// Spellings that had several meanings are shown with one, and kept where they had another.
+func TestOldSpellings(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	for command, spellings := range map[string][]string{
+		"align":         {"all=unmatched"},
+		"capture":       {"keylog=write-keylog"},
+		"chat":          {"all=empty"},
+		"chat fit":      {"out=output"},
+		"decode":        {"all=full", "schema=proto"},
+		"diff":          {"all=show-ignored"},
+		"drift":         {"capture=default-capture", "captures=traffic"},
+		"encode":        {"format=in"},
+		"grep":          {"hex=bytes", "list=exchanges"},
+		"probe":         {"from=like", "plan=dry-run", "root=type"},
+		"replay":        {"all=show-ignored", "budget=live-budget", "every=rate", "raw=set-raw", "timeout=max-time"},
+		"replay suite":  {"budget=live-budget", "capture=default-capture", "every=rate", "timeout=max-time"},
+		"replay verify": {"all=full", "refine=no-refine"},
+		"schema diff":   {"capture=default-capture", "captures=traffic"},
+		"schema refs":   {"number=field-number"},
+		"schema update": {"version=client-version"},
+		"serve":         {"settle=debounce"},
+		"show":          {"all=full"},
+	} {
+		cmd, _, err := root.Find(strings.Fields(command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pair := range spellings {
+			old, name, _ := strings.Cut(pair, "=")
+			if f := cmd.Flags().Lookup(old); f == nil || !f.Hidden || aliasOf(f) != name {
+				t.Errorf("%s: --%s is no hidden alias of --%s", command, old, name)
+			}
+		}
+	}
+}
+
+// Every command has a group, a text and an example; the flags of each example exist, and
+// its arguments fit.
+func TestHelpOfEveryCommand(t *testing.T) {
+	t.Parallel()
+	eachCommand(newRoot(t), func(cmd *cobra.Command) {
+		name := cmd.CommandPath()
+		if cmd.Name() == "help" || strings.HasPrefix(name, "unwire completion") || name == "unwire environment" {
+			return
+		}
+		top := cmd
+		for top.HasParent() && top.Parent().HasParent() {
+			top = top.Parent()
+		}
+		if top.HasParent() && top.GroupID == "" {
+			t.Errorf("%s has no group: give it one in commands.go", name)
+		}
+		page := help.NewPage(cmd)
+		if len(page.Examples) == 0 || page.Short == "" {
+			t.Errorf("%s has no example, or no short text", name)
+		}
+		for _, line := range page.Examples {
+			for _, args := range callsOf(line) {
+				if err := parseCall(newRoot(t), args); err != nil {
+					t.Errorf("%s: example %q: %v", name, line, err)
+				}
+			}
+		}
+		var b strings.Builder
+		for _, width := range []int{40, 60, 80, 100, 200} {
+			b.Reset()
+			if err := page.Text(&b, width, help.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := len([]rune(strings.TrimRight(line, "\n"))); n > width && strings.Contains(strings.TrimSpace(line), " ") && width >= 80 {
+					t.Errorf("%s: %d columns at width %d: %s", name, n, width, line)
+				}
+			}
+		}
+	})
+}
+
+// callsOf are the arguments of the calls of unwire in a line for a shell.
+func callsOf(line string) [][]string {
+	var calls [][]string
+	var words []string
+	var word strings.Builder
+	quote, any := rune(0), false
+	flush := func() {
+		if any {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		any = false
+	}
+	end := func() {
+		flush()
+		if i := slices.Index(words, "unwire"); i == 0 || i > 0 && strings.Contains(words[i-1], "=") {
+			calls = append(calls, words[i+1:])
+		}
+		words = nil
+	}
+	skip := false // the name of a file after > or <
+	for _, r := range line + ";" {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, any = r, true
+		case quote == 0 && r == '#' && !any:
+			end()
+			return calls
+		case quote == 0 && (r == '|' || r == '&' || r == ';'):
+			if skip {
+				word.Reset()
+				any, skip = false, false
+			}
+			end()
+		case quote == 0 && (r == '>' || r == '<'):
+			flush()
+			skip = true
+		case quote == 0 && r == ' ':
+			if skip && any {
+				word.Reset()
+				any, skip = false, false
+			}
+			flush()
+		default:
+			word.WriteRune(r)
+			any = true
+		}
+	}
+	return calls
+}
+
+// parseCall reads the flags of a call and checks its arguments, and runs nothing.
+func parseCall(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}

@@ -1,0 +1,149 @@
+// Package help writes what commands say about themselves: the help text for a terminal,
+// and the reference as Markdown and man pages, all from one Page.
+//
+// A page begins with what the command does, its usage and examples; then come its flags,
+// in groups if there are many, the environment variables that it reads, and the prose. The
+// package also has the groups of commands and the one table of environment variables.
+// Package cli installs it; the program below docs writes the files.
+package help
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"unwire/cmd/internal/options"
+)
+
+// A Page is the documentation of one command.
+type Page struct {
+	Path     string // "unwire schema infer"
+	Short    string
+	Usage    []string
+	Aliases  []string
+	Examples []string
+	Groups   []section // of the commands below it
+	Flags    []section
+	Reads    []variable
+	Long     string
+}
+
+// A section is a group of commands or of flags.
+type section struct {
+	Title string
+	Rows  []row
+}
+
+// A row is a command or a flag with its text.
+type row struct {
+	Name, Text string
+}
+
+// manyFlags is the number of flags above which they are shown in groups.
+const manyFlags = 12
+
+// NewPage returns the page of a command.
+func NewPage(cmd *cobra.Command) *Page {
+	p := &Page{Path: cmd.CommandPath(), Short: cmd.Short, Aliases: cmd.Aliases, Long: strings.TrimSpace(cmd.Long), Reads: variablesOf(cmd)}
+	if cmd.Runnable() {
+		p.Usage = append(p.Usage, cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		p.Usage = append(p.Usage, cmd.CommandPath()+" COMMAND")
+	}
+	for line := range strings.Lines(cmd.Example) {
+		if line = strings.TrimSpace(line); line != "" {
+			p.Examples = append(p.Examples, line)
+		}
+	}
+	p.Groups = commandGroups(cmd)
+	p.Flags = flagGroups(cmd)
+	return p
+}
+
+// commandGroups are the commands below one, by group.
+func commandGroups(cmd *cobra.Command) []section {
+	var list []section
+	add := func(title, id string) {
+		s := section{Title: title}
+		for _, c := range cmd.Commands() {
+			if (c.IsAvailableCommand() || c.Name() == "help") && c.GroupID == id {
+				s.Rows = append(s.Rows, row{c.Name(), c.Short})
+			}
+		}
+		if len(s.Rows) > 0 {
+			list = append(list, s)
+		}
+	}
+	for _, g := range cmd.Groups() {
+		add(g.Title, g.ID)
+	}
+	add("Commands", "")
+	return list
+}
+
+// flagGroups are the visible flags of a command, by topic if they are many; those of all
+// commands come last.
+func flagGroups(cmd *cobra.Command) []section {
+	rows := map[string][]row{}
+	count := 0
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" && f.Name != "version" {
+			count++
+		}
+	})
+	var global []row
+	add := func(f *pflag.Flag) {
+		switch topic := options.Meanings[f.Name].Topic; {
+		case f.Hidden:
+		case f.Name == "help" || f.Name == "version" || f.Name == "color":
+			global = append(global, flagRow(f))
+		case count <= manyFlags:
+			rows[""] = append(rows[""], flagRow(f))
+		default:
+			rows[topic] = append(rows[topic], flagRow(f))
+		}
+	}
+	cmd.NonInheritedFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+
+	var list []section
+	if len(rows[""]) > 0 && count <= manyFlags {
+		list = append(list, section{"Flags", rows[""]})
+	}
+	for _, topic := range options.Topics() {
+		if len(rows[topic]) > 0 {
+			list = append(list, section{topic, rows[topic]})
+		}
+	}
+	if len(rows[""]) > 0 && count > manyFlags {
+		list = append(list, section{"Other flags", rows[""]})
+	}
+	return append(list, section{"Flags of all commands", global})
+}
+
+// flagRow is a flag as "-o, --output FILE" with its text and default.
+func flagRow(f *pflag.Flag) row {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	typ := f.Value.Type()
+	value, text := pflag.UnquoteUsage(f)
+	if typ != "bool" {
+		if named := options.Meanings[f.Name].Value; named != "" && !strings.Contains(f.Usage, "`") {
+			value = named
+		}
+		if f.NoOptDefVal != "" {
+			name += "[=" + value + "]"
+		} else {
+			name += " " + value
+		}
+	}
+	if d := f.DefValue; !slices.Contains([]string{"", "[]", "false", "0", "0s", "<nil>"}, d) && !strings.Contains(text, "(default") {
+		text += " (default " + d + ")"
+	}
+	return row{name, text}
+}

@@ -1,0 +1,209 @@
+package help
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	minWidth = 40  // of a terminal; help is never narrower
+	maxWidth = 100 // lines that are longer are hard to read
+	noWidth  = 80  // where there is no terminal
+
+	// maxName is the longest name that has its text beside it.
+	maxName = 28
+)
+
+// Style marks up headings; its zero value is plain text.
+type Style struct {
+	Bold func(string) string
+}
+
+// Text writes a page for people, wrapped to the width of a terminal; 0 if there is none.
+func (p *Page) Text(w io.Writer, width int, style Style) error {
+	if width <= 0 {
+		width = noWidth
+	}
+	width = min(max(width, minWidth), maxWidth)
+	bold := style.Bold
+	if bold == nil {
+		bold = func(s string) string { return s }
+	}
+	var b strings.Builder
+	b.WriteString(wrap(p.Short, width, "", "") + "\n")
+	heading := func(title string) { b.WriteString("\n" + bold(title+":") + "\n") }
+	if len(p.Usage) > 0 {
+		heading("Usage")
+		for _, line := range p.Usage {
+			b.WriteString(wrap(line, width, "  ", "      ") + "\n")
+		}
+	}
+	if len(p.Aliases) > 0 {
+		heading("Aliases")
+		b.WriteString("  " + strings.Join(p.Aliases, ", ") + "\n")
+	}
+	if len(p.Examples) > 0 {
+		heading("Examples")
+		for _, line := range p.Examples {
+			b.WriteString(wrapShell(line, width) + "\n")
+		}
+	}
+	for _, s := range p.Groups {
+		heading(s.Title)
+		writeRows(&b, s.Rows, width)
+	}
+	for _, s := range p.Flags {
+		heading(s.Title)
+		writeRows(&b, s.Rows, width)
+	}
+	if len(p.Reads) > 0 {
+		heading("Environment")
+		rows := make([]row, len(p.Reads))
+		for i, v := range p.Reads {
+			rows[i] = row{v.Name, v.Meaning}
+		}
+		writeRows(&b, rows, width)
+	}
+	if p.Long != "" {
+		b.WriteString("\n" + wrapProse(p.Long, width) + "\n")
+	}
+	if len(p.Groups) > 0 {
+		fmt.Fprintf(&b, "\n'%s COMMAND --help' explains a command.\n", p.Path)
+	}
+	if !strings.Contains(p.Path, " ") {
+		fmt.Fprintf(&b, "'%s help %s' lists the environment variables.\n", p.Path, environmentTopic)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeRows writes names with their texts in a second column; the text of a long name
+// begins on the next line.
+func writeRows(b *strings.Builder, rows []row, width int) {
+	column := 0
+	for _, r := range rows {
+		if n := utf8.RuneCountInString(r.Name); n <= maxName {
+			column = max(column, n)
+		}
+	}
+	column = min(column, width/3) + 4
+	indent := strings.Repeat(" ", column)
+	for _, r := range rows {
+		first := "  " + r.Name
+		if n := utf8.RuneCountInString(first); n+2 <= column {
+			first += strings.Repeat(" ", column-n)
+		} else {
+			b.WriteString(strings.TrimRight(first, " ") + "\n")
+			first = indent
+		}
+		b.WriteString(wrap(r.Text, width, first, indent) + "\n")
+	}
+}
+
+// wrapProse wraps paragraphs. Indented lines, such as those of tables, stay as they are,
+// and are folded below their own indentation if they are too wide.
+func wrapProse(text string, width int) string {
+	var out, paragraph []string
+	flush := func() {
+		if len(paragraph) > 0 {
+			out = append(out, wrap(strings.Join(paragraph, " "), width, "", ""))
+			paragraph = nil
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimLeft(line, " ")
+		switch {
+		case trimmed == "":
+			flush()
+			out = append(out, "")
+		case trimmed != line:
+			flush()
+			out = append(out, foldLine(line, width))
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
+// foldLine folds a line that is wider than width, under the second column of a table or
+// its own indentation.
+func foldLine(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	return wrap(line[indent:], width, line[:indent], line[:indent]+"  ")
+}
+
+// wrap breaks text between words so that no line is wider than width, unless a word is.
+// The first line begins with first, the others with rest.
+func wrap(text string, width int, first, rest string) string {
+	var b strings.Builder
+	b.WriteString(first)
+	at, empty := utf8.RuneCountInString(first), true
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case empty:
+		case at+1+n > width:
+			b.WriteString("\n" + rest)
+			at = utf8.RuneCountInString(rest)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+		empty = false
+	}
+	return b.String()
+}
+
+// wrapShell breaks a command line between words with a backslash, so that it can be
+// copied. It breaks nothing that is quoted.
+func wrapShell(line string, width int) string {
+	const first, rest = "  ", "      "
+	if utf8.RuneCountInString(first+line) <= width {
+		return first + line
+	}
+	var b strings.Builder
+	b.WriteString(first)
+	at := len(first)
+	for i, word := range shellWords(line) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > width-2:
+			b.WriteString(" \\\n" + rest)
+			at = len(rest)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
+}
+
+// shellWords splits a command line at spaces outside quotes.
+func shellWords(line string) []string {
+	quote := rune(0)
+	return strings.FieldsFunc(line, func(r rune) bool {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		default:
+			return r == ' '
+		}
+		return false
+	})
+}
