@@ -45,11 +45,12 @@ func objects() []group {
 		}},
 		{"Secrets", []Object{&Finding{}, &Redacted{}}},
 		{"Schemas", []Object{
-			&SchemaCheck{}, &FieldProposal{}, &SchemaMatch{}, &SchemaExtraction{}, &SchemaChange{}, &SchemaUpdate{}, &Definition{},
+			&InferredFile{}, &MergedEvidence{}, &SchemaCheck{}, &FieldProposal{}, &SchemaMatch{}, &SchemaExtraction{}, &SchemaChange{}, &SchemaUpdate{}, &Definition{},
 			&DefinitionListing{}, &DefinitionHit{}, &DefinitionRef{}, &FieldJoin{}, &FieldDoubt{},
 		}},
 		{"Asking servers", []Object{&ReplayPlan{}, &ReplayResult{}, &Experiment{}, &Credential{}, &ProbePlan{}, &ProbeResult{}, &VerifyPlan{}, &Verification{}}},
 		{"The machine", []Object{&Check{}, &CA{}, &Build{}}},
+		{"Bytes", []Object{&Encoded{}}},
 	}
 }
 

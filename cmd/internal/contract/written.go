@@ -21,15 +21,22 @@ type InferredFile struct {
 	// File is its path below an import root.
 	File string `json:"file"`
 
-	// Package is the package that it declares, and Messages, Enums and Services are
-	// how many of these it has, nested ones too.
-	Package  string `json:"package"`
-	Messages int    `json:"messages"`
-	Enums    int    `json:"enums"`
-	Services int    `json:"services"`
+	// Package is the package that it declares.
+	Package string `json:"package"`
 
-	// Text is its text, unless it was written to Output.
-	Text   string `json:"text,omitempty"`
+	// Messages counts its messages, nested ones too.
+	Messages int `json:"messages"`
+
+	// Enums counts its enums, nested ones too.
+	Enums int `json:"enums"`
+
+	// Services counts its services.
+	Services int `json:"services"`
+
+	// Text is its text, unless it was written to a file.
+	Text string `json:"text,omitempty"`
+
+	// Output is the file that was written.
 	Output string `json:"output,omitempty"`
 }
 
@@ -37,9 +44,11 @@ type InferredFile struct {
 type MergedEvidence struct {
 	version
 
-	// Output is the file that was written, and Inputs counts the files that were read.
+	// Output is the file that was written.
 	Output string `json:"output"`
-	Inputs int    `json:"inputs"`
+
+	// Inputs counts the files that were read.
+	Inputs int `json:"inputs"`
 
 	// Fields counts the fields that the evidence is about.
 	Fields int `json:"fields"`

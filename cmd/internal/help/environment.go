@@ -29,6 +29,9 @@ var (
 var environment = []variable{
 	{Name: "UNWIRE_CONFIG", Meaning: "folder of the local CA and of settings (default: unwire in the user's configuration folder)", Commands: []string{"ca", "capture", "doctor", "standin"}},
 	{Name: "UNWIRE_MAX_READ", Meaning: "largest body of an exchange that is read into memory, such as 512MB"},
+	{Name: "UNWIRE_PROTO", Meaning: "definitions that commands use if --proto is not given"},
+	{Name: "UNWIRE_PAGER, PAGER", Meaning: "program that shows long output on a terminal", Commands: []string{"show"}},
+	{Name: "COLUMNS", Meaning: "width of the terminal, if it does not tell"},
 	{Name: "UNWIRE_TOKEN", Meaning: "bearer token of requests, in place of a recorded one", Commands: sending},
 	{Name: "UNWIRE_COOKIE", Meaning: "cookie header of requests, in place of a recorded one", Commands: sending},
 	{Name: "UNWIRE_API_KEY", Meaning: "API key, which --refresh exchanges for a token", Commands: []string{"replay", "credentials"}},
