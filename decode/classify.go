@@ -150,6 +150,20 @@ func methodOf(rawURL string) (service, rpc string) {
 	return service, rpc
 }
 
+// ServiceOf returns the full name of the service that a request with a method of HTTP and a
+// URL may be a call of; "" if the URL names none in a package. Unlike Classify it needs no
+// headers, so that not every request for which it returns a name is a call.
+func ServiceOf(method, rawURL string) string {
+	if method == "GET" && !strings.Contains(rawURL, "message=") {
+		return ""
+	}
+	service, _ := methodOf(rawURL)
+	if !strings.Contains(service, ".") {
+		return ""
+	}
+	return service
+}
+
 // isName reports whether s is an identifier of a .proto file.
 func isName(s string) bool {
 	for i, r := range s {

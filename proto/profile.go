@@ -13,7 +13,8 @@ import (
 func Profile() *profile.Profile {
 	host := func(name string) *url.URL { return &url.URL{Scheme: "https", Host: name} }
 	return &profile.Profile{
-		Name: "cursor",
+		Name:     "cursor",
+		Packages: []string{AgentPackage, "aiserver.v1"},
 		// A method M is asked for as MSSE or MPoll.
 		Split: profile.Split{
 			Service: "agent.v1.AgentService", RPC: "Run",

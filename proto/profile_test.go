@@ -34,3 +34,24 @@ func TestFor(t *testing.T) {
 		}
 	}
 }
+
+func TestServes(t *testing.T) {
+	p := Profile()
+	for service, want := range map[string]bool{
+		"agent.v1.AgentService": true, "aiserver.v1.BidiService": true, "agent.v1.internal.Other": true,
+		"agent.v1": false, "agent.v10.AgentService": false, "my.agent.v1.AgentService": false, "shop.v1.Shop": false, "Echo": false, "": false,
+	} {
+		if got := p.Serves(service); got != want {
+			t.Errorf("%q: %v", service, got)
+		}
+		if got := p.IsAppend(service, "BidiAppend"); got != want {
+			t.Errorf("%q/BidiAppend: %v", service, got)
+		}
+		if got := p.Head(service, "RunSSE") != nil; got != want {
+			t.Errorf("%q/RunSSE: %v", service, got)
+		}
+		if got := p.Everywhere().Head(service, "RunSSE") != nil; got != (service != "") {
+			t.Errorf("%q/RunSSE everywhere: %v", service, got)
+		}
+	}
+}

@@ -58,7 +58,8 @@ func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
 // isChecksum reports whether a header, in lower case, is the one that the profile has
 // computed anew.
 func (p *planner) isChecksum(name string) bool {
-	return p.captured.Profile != nil && name == p.captured.Profile.Checksum.Header
+	service := p.service()
+	return service != nil && service.Checksum.Header != "" && name == service.Checksum.Header
 }
 
 // headerSecret finds the value of a header that was redacted; shown stands for

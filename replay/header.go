@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/captures/redact"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
@@ -128,10 +129,11 @@ func releasedAt(version string) (time.Time, bool) {
 
 // checkVersion warns of a captured client version that is old.
 func (p *planner) checkVersion(now time.Time) {
-	if p.captured.Profile == nil {
+	service := p.service()
+	if service == nil || service.VersionHeader == "" {
 		return
 	}
-	name := p.captured.Profile.VersionHeader
+	name := service.VersionHeader
 	version := p.captured.RequestHeaders.Get(name)
 	if released, ok := releasedAt(version); ok && now.Sub(released) > oldVersion {
 		p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
@@ -141,11 +143,29 @@ func (p *planner) checkVersion(now time.Time) {
 // fromMaker says where a made value comes from.
 const fromMaker = "made for this request"
 
-func (p *planner) makers() map[string]HeaderMaker {
-	if p.changes.Headers == nil {
-		return DefaultHeaders(p.captured.Profile)
+// service is the profile if the request is one to its service: a call of its packages, or
+// what goes to its hosts. It is nil otherwise.
+func (p *planner) service() *profile.Profile {
+	known := p.captured.Profile
+	if known.Serves(p.captured.Service) {
+		return known
 	}
-	return p.changes.Headers
+	if u, err := url.Parse(p.captured.URL); err == nil && known.For(u.Hostname()) {
+		return known
+	}
+	return nil
+}
+
+// makers are what makes headers: what the caller gave, and otherwise what the profile knows
+// to make.
+func (p *planner) makers() map[string]HeaderMaker {
+	makers := defaultHeaders(p.service())
+	for name, m := range p.changes.Headers {
+		if delete(makers, name); m != nil {
+			makers[name] = m
+		}
+	}
+	return makers
 }
 
 // partOf is the variable of the secret that completes a header's value.
@@ -179,8 +199,8 @@ func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(
 // addHeaders makes the headers that the capture does not have.
 func (p *planner) addHeaders(r *refresher) {
 	var names []string
-	for name := range p.changes.Headers {
-		if !slices.ContainsFunc(p.captured.RequestHeaders, func(h captures.Header) bool { return strings.EqualFold(h.Name, name) }) {
+	for name, m := range p.changes.Headers {
+		if m != nil && !slices.ContainsFunc(p.captured.RequestHeaders, func(h captures.Header) bool { return strings.EqualFold(h.Name, name) }) {
 			names = append(names, name)
 		}
 	}

@@ -30,8 +30,8 @@ type HeaderCall struct {
 	Time   time.Time // at which the request is made
 }
 
-// DefaultHeaders are the headers that a profile, which may be nil, knows how to make.
-func DefaultHeaders(p *profile.Profile) map[string]HeaderMaker {
+// defaultHeaders are the headers that a profile, which may be nil, knows how to make.
+func defaultHeaders(p *profile.Profile) map[string]HeaderMaker {
 	if p == nil || p.Checksum.Header == "" {
 		return map[string]HeaderMaker{}
 	}

@@ -40,7 +40,8 @@ type Changes struct {
 	// Message, if set, is sent in place of each message with Codec.
 	Message []byte
 
-	// Headers make values of headers, by name in lower case; nil is DefaultHeaders.
+	// Headers make values of headers, by name in lower case; nil for a name sends the header
+	// as captured. Others are made if the profile of the request's service knows how to.
 	Headers map[string]HeaderMaker
 
 	// Issued has what the server issued in calls that were sent before this one; it

@@ -69,6 +69,9 @@ type Schema struct {
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
 	sources  map[string]string // the files' text by path, where it was kept
 
+	// base is asked for messages and services that the files do not declare; it may be nil.
+	base *Schema
+
 	locating sync.Mutex
 	located  map[string]*locations // by path, of files for which they were asked
 }
@@ -257,14 +260,30 @@ func (s *Schema) addMessages(list protoreflect.MessageDescriptors) {
 	}
 }
 
+// SetBase has Message, Service, Method and FrameType look in base for what the schema does
+// not declare. What is listed, such as Files and Messages, stays the schema's own.
+func (s *Schema) SetBase(base *Schema) { s.base = base }
+
 // Message returns the message of that full name, or nil.
 func (s *Schema) Message(fullName string) protoreflect.MessageDescriptor {
-	return s.messages[protoreflect.FullName(strings.TrimPrefix(fullName, "."))]
+	if s == nil {
+		return nil
+	}
+	if md := s.messages[protoreflect.FullName(strings.TrimPrefix(fullName, "."))]; md != nil {
+		return md
+	}
+	return s.base.Message(fullName)
 }
 
 // Service returns the service of that full name, or nil.
 func (s *Schema) Service(fullName string) protoreflect.ServiceDescriptor {
-	return s.services[protoreflect.FullName(fullName)]
+	if s == nil {
+		return nil
+	}
+	if sd := s.services[protoreflect.FullName(fullName)]; sd != nil {
+		return sd
+	}
+	return s.base.Service(fullName)
 }
 
 // Messages yields every message in the order of files and declarations,

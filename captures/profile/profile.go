@@ -22,6 +22,10 @@ type Profile struct {
 	// Name is how users refer to the profile, as in --credentials NAME.
 	Name string
 
+	// Packages are the protobuf packages of the service. Traffic in which none of them
+	// occurs is not the service's. None are those of any traffic.
+	Packages []string
+
 	// Split is how the service carries a bidirectional stream in several calls.
 	Split Split
 
@@ -173,9 +177,29 @@ type Checksum struct {
 	Make func(captured, machine string, now time.Time) string
 }
 
+// Serves reports whether a service, by its full name, is of one of the packages, or of a
+// package below one.
+func (p *Profile) Serves(service string) bool {
+	if p == nil || service == "" {
+		return false
+	}
+	return len(p.Packages) == 0 || slices.ContainsFunc(p.Packages, func(name string) bool {
+		below, ok := strings.CutPrefix(service, name)
+		return ok && strings.HasPrefix(below, ".")
+	})
+}
+
+// Everywhere returns a profile like p for traffic of any package, as a user wants it who
+// names the profile.
+func (p *Profile) Everywhere() *Profile {
+	c := *p
+	c.Packages = nil
+	return &c
+}
+
 // Head returns how a call carries the server's half, or nil.
 func (p *Profile) Head(service, rpc string) *Head {
-	if p == nil || service == "" {
+	if !p.Serves(service) {
 		return nil
 	}
 	for i := range p.Split.Heads {
@@ -188,7 +212,7 @@ func (p *Profile) Head(service, rpc string) *Head {
 
 // IsAppend reports whether a call carries one message of a client's half.
 func (p *Profile) IsAppend(service, rpc string) bool {
-	return p != nil && service != "" && rpc != "" && rpc == p.Split.Append.RPC
+	return rpc != "" && p.Serves(service) && rpc == p.Split.Append.RPC
 }
 
 // For reports whether the clients' tokens are for a host.

@@ -93,6 +93,31 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*cap
 	return rowsAfter(ctx, s, number, pageRows, query, read, s.oneFrom)
 }
 
+// A Request is the method and the URL of an exchange.
+type Request struct{ Method, URL string }
+
+// requestRows is how many requests are read at a time.
+const requestRows = 4096
+
+// Requests yields the method and the URL of each exchange, in order. It reads nothing else of
+// them. It ends after the first error.
+//
+// Errors: ErrDamaged.
+func (s *Store) Requests(ctx context.Context) iter.Seq2[Request, error] {
+	read := func(c *rowValues) (Request, int64) {
+		id := c.int()
+		return Request{Method: c.text(), URL: c.text()}, id
+	}
+	first := func(ctx context.Context, from int64) (r Request, id int64, err error) {
+		err = s.page(ctx, func(c *rowValues) bool {
+			r, id = read(c)
+			return false
+		}, `SELECT id, method, url FROM exchanges WHERE id >= ? ORDER BY id LIMIT 1`, from)
+		return r, id, err
+	}
+	return rowsAfter(ctx, s, math.MinInt64, requestRows, `SELECT id, method, url FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`, read, first)
+}
+
 // rowsAfter yields what read makes of the rows that a query returns for a number
 // and a count: all whose numbers are greater than that one, in order. From returns
 // the first row from a number on; it is asked for what lies behind damaged pages.

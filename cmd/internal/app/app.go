@@ -71,7 +71,8 @@ type App struct {
 
 	Out     *term.Output
 	Err     *term.Output
-	started bool // arguments were understood; what fails now is not usage
+	started bool   // arguments were understood; what fails now is not usage
+	profile string // what --profile chooses
 }
 
 // New returns a run of the program whose command ends with ctx.

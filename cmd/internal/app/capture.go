@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/profile"
 	"unwire/captures/store"
 	"unwire/cmd/internal/query"
 	"unwire/decode/conversation"
-	"unwire/proto"
 )
 
 // closingTime is how long a command that has recorded derives summaries before
@@ -20,7 +20,7 @@ const closingTime = 5 * time.Second
 // IndexedWhenClosed has a capture indexed when it is closed, so that the first
 // listing is fast.
 func (a *App) IndexedWhenClosed(o store.Options) store.Options {
-	o.Profile = proto.Profile()
+	o.Profile = a.Profile()
 	o.Closing = func(store *store.Store) {
 		ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(closingTime, interruptedIndexing))
 		defer cancel()
@@ -42,7 +42,11 @@ func (a *App) SayStopped(err error, goesOn string) {
 }
 
 // OpenCapture opens a capture for reading.
-func OpenCapture(path string) (*query.Capture, error) {
+func (a *App) OpenCapture(path string) (*query.Capture, error) {
+	return openCapture(path, a.Profile())
+}
+
+func openCapture(path string, p *profile.Profile) (*query.Capture, error) {
 	if path == "-" {
 		return nil, Fail(ExitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
 			"save it first, 'cat > F.uwc'; 'unwire import -' reads HAR, JSON Lines, flows and packets from stdin")
@@ -51,7 +55,7 @@ func OpenCapture(path string) (*query.Capture, error) {
 	if err != nil {
 		return nil, err
 	}
-	return query.Open(path, store.ReadOptions{Limits: limits, Profile: proto.Profile()})
+	return query.Open(path, store.ReadOptions{Limits: limits, Profile: p})
 }
 
 // maxReadVariable is the environment variable that sets to how many bytes the

@@ -25,9 +25,9 @@ func (a *App) RemarkEmpty(ctx context.Context, c *query.Capture) {
 
 // EachExchange decodes the exchanges of a capture, or the one that an address
 // such as F.uwc#7 names, as conversation.EachCall does.
-func EachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
+func (a *App) EachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
 	addr := query.ParseAddress(name)
-	store, err := OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}

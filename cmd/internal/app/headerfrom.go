@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"unwire/proto"
 	"unwire/replay"
 )
 
@@ -64,14 +63,14 @@ func HeaderMakers(flags []string) (map[string]replay.HeaderMaker, error) {
 	if len(flags) == 0 {
 		return nil, nil
 	}
-	makers := replay.DefaultHeaders(proto.Profile())
+	makers := map[string]replay.HeaderMaker{}
 	for _, f := range flags {
 		name, command, ok := strings.Cut(f, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !ok || !isHeaderName(name) {
 			return nil, Usagef("--header-from wants NAME=COMMAND, or NAME= to send a header as captured, not %q", f)
 		}
-		if delete(makers, name); command != "" {
+		if makers[name] = nil; command != "" {
 			makers[name] = headerCommand{command}
 		}
 	}

@@ -12,18 +12,18 @@ import (
 func (a *App) ShowProgress(ctx context.Context, what string, names ...string) (context.Context, *progress.Meter) {
 	return progress.Start(ctx, progress.Options{
 		Out: a.Out, Err: a.Err, What: what, Files: len(names),
-		Total: func(ctx context.Context) int64 { return bodyBytes(ctx, names) },
+		Total: func(ctx context.Context) int64 { return a.bodyBytes(ctx, names) },
 	})
 }
 
 // bodyBytes is how many bytes the bodies of captures have; 0 if that is not known.
-func bodyBytes(ctx context.Context, names []string) (total int64) {
+func (a *App) bodyBytes(ctx context.Context, names []string) (total int64) {
 	for _, name := range names {
 		addr := query.ParseAddress(name)
 		if addr.Exchange != 0 {
 			return 0
 		}
-		c, err := OpenCapture(addr.File)
+		c, err := a.OpenCapture(addr.File)
 		if err != nil {
 			return 0 // the work reports it
 		}

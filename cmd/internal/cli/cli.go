@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 )
 
 // Run runs the program and returns its exit status.
@@ -70,8 +72,10 @@ func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	}
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
+	var profile string
+	root.PersistentFlags().StringVar(&profile, "profile", app.AutoProfile, "known service whose definitions and conventions apply: "+app.AutoProfile+" (if its packages are in the traffic), "+proto.Profile().Name+", or "+app.NoDefinitions)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.Start(color, stdout, stderr); err != nil {
+		if err := cmp.Or(a.Start(color, stdout, stderr), a.SetProfile(profile)); err != nil {
 			return err
 		}
 		completeCaptures(cmd, a, args)

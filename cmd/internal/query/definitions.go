@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"iter"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/schema"
 )
 
@@ -30,4 +32,26 @@ func (c *Capture) KeptDefinitions(ctx context.Context) (*schema.Schema, error) {
 		return nil, nil
 	}
 	return schema.FromStored(ctx, texts, sets)
+}
+
+// Services yields the full names of the services that requests of the capture name, each
+// once, and "" once for requests that name none. Only URLs are read. Of a damaged capture
+// there are those that can be read.
+func (c *Capture) Services(ctx context.Context) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		seen := map[string]bool{}
+		for r, err := range c.Requests(ctx) {
+			if err != nil {
+				return // what the capture is read for reports that
+			}
+			service := decode.ServiceOf(r.Method, r.URL)
+			if seen[service] {
+				continue
+			}
+			seen[service] = true
+			if !yield(service) {
+				return
+			}
+		}
+	}
 }

@@ -25,7 +25,7 @@ func Commands(a *app.App) []*cobra.Command {
 
 // change runs do, which adds to a capture. A capture of an older format is converted first.
 func change(ctx context.Context, a *app.App, file string, do func(c *query.Capture) error) error {
-	err := withCapture(file, do)
+	err := withCapture(a, file, do)
 	if !errors.Is(err, captures.ErrOlderFormat) {
 		return changeError(err)
 	}
@@ -38,12 +38,12 @@ func change(ctx context.Context, a *app.App, file string, do func(c *query.Captu
 		return err
 	}
 	a.Say("unwire: %s was converted to the format of this unwire", term.Clean(file))
-	return changeError(withCapture(file, do))
+	return changeError(withCapture(a, file, do))
 }
 
 // withCapture opens a capture for do.
-func withCapture(file string, do func(c *query.Capture) error) error {
-	c, err := app.OpenCapture(file)
+func withCapture(a *app.App, file string, do func(c *query.Capture) error) error {
+	c, err := a.OpenCapture(file)
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func removeNotes(ctx context.Context, a *app.App, c *query.Capture, at query.Add
 
 // printNotes prints the notes about a place and what is in it.
 func printNotes(ctx context.Context, a *app.App, at query.Address, path string, asJSON bool) error {
-	return withCapture(at.File, func(c *query.Capture) error {
+	return withCapture(a, at.File, func(c *query.Capture) error {
 		list, err := notesAt(ctx, c, at, path)
 		if err != nil {
 			return err

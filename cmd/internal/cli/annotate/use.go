@@ -71,7 +71,7 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 	}
 	var all []captures.Definition
 	for _, name := range names {
-		list, err := readDefinitions(ctx, name)
+		list, err := readDefinitions(ctx, a, name)
 		if err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func runUse(ctx context.Context, a *app.App, f useFlags, args []string) error {
 
 // readDefinitions reads what a user named: a folder as its texts, anything else as a
 // descriptor set. They have to compile.
-func readDefinitions(ctx context.Context, name string) ([]captures.Definition, error) {
-	s, err := app.LoadSource(ctx, name)
+func readDefinitions(ctx context.Context, a *app.App, name string) ([]captures.Definition, error) {
+	s, err := a.LoadSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func removeDefinitions(ctx context.Context, a *app.App, file string, names []str
 
 // listDefinitions prints what a capture keeps.
 func listDefinitions(ctx context.Context, a *app.App, file string, asJSON bool) error {
-	return withCapture(file, func(c *query.Capture) error {
+	return withCapture(a, file, func(c *query.Capture) error {
 		list, err := c.Definitions(ctx)
 		if err != nil {
 			return err

@@ -49,11 +49,11 @@ type demoReport struct {
 
 func (r *demoReport) print(ctx context.Context, clients []string) error {
 	var err error
-	if r.store, err = app.OpenCapture(r.file); err != nil {
+	if r.store, err = r.app.OpenCapture(r.file); err != nil {
 		return err
 	}
 	defer r.store.Close()
-	if r.defs, err = app.LoadDefinitions(ctx, ""); err != nil {
+	if r.defs, err = r.app.BuiltIn(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.app.Out, "unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
@@ -211,7 +211,7 @@ func wrap(s string, width int) []string {
 // inferred puts what the traffic alone gives beside the reconstruction.
 func (r *demoReport) inferred(ctx context.Context) error {
 	ev := infer.NewEvidence()
-	err := app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
+	err := r.app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (r *demoReport) disagreements(a *agreement.Result) {
 
 // checked prints the coverage of the built-in definitions.
 func (r *demoReport) checked(ctx context.Context) error {
-	c, err := app.OpenCapture(r.file)
+	c, err := r.app.OpenCapture(r.file)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) erro
 		return app.Usagef("--explain goes neither with --hex nor with --follow")
 	}
 	opts := text.Options{In: f.in}
-	if opts.Type, err = f.message(ctx); err != nil {
+	if opts.Type, err = f.message(ctx, a); err != nil {
 		return err
 	}
 	src, by, err := openRead(ctx, a, name, f, opts.Type, chosen, whole)
@@ -163,11 +163,11 @@ func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, b
 }
 
 // message is the descriptor that --schema and --type name, or nil.
-func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescriptor, error) {
+func (f decodeFlags) message(ctx context.Context, a *app.App) (protoreflect.MessageDescriptor, error) {
 	if f.typeName == "" {
 		return nil, nil
 	}
-	s, err := app.LoadDefinitions(ctx, f.schema)
+	s, err := a.LoadDefinitions(ctx, f.schema)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func captureFileError(name string) error {
 // openFrame is openRead for a frame of a capture.
 func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlags, md protoreflect.MessageDescriptor, chosen []query.Choice, whole string) (decodedInput, decode.View, error) {
 	by := decode.View{Type: md}
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return decodedInput{}, by, err
 	}
@@ -246,7 +246,7 @@ func openFrame(ctx context.Context, a *app.App, addr query.Address, f decodeFlag
 	}
 	var defs *schema.Schema
 	if md == nil {
-		if defs, err = app.LoadDefinitions(ctx, f.schema, addr.File); err != nil {
+		if defs, err = a.LoadDefinitions(ctx, f.schema, addr.File); err != nil {
 			return decodedInput{}, by, err
 		}
 	}
@@ -311,11 +311,11 @@ func followDecode(ctx context.Context, a *app.App, f decodeFlags, addr query.Add
 	if addr.Frame >= 0 {
 		return app.Usagef("--follow goes with a capture or an exchange of it, not with a frame")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.schema, addr.File)
+	defs, err := a.LoadDefinitions(ctx, f.schema, addr.File)
 	if err != nil {
 		return err
 	}
-	md, err := f.message(ctx)
+	md, err := f.message(ctx, a)
 	if err != nil {
 		return err
 	}

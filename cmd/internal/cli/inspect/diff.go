@@ -103,13 +103,13 @@ func (f *diffFlags) options(ctx context.Context, a *app.App, args ...string) (qu
 	if err != nil {
 		return query.DiffOptions{}, err
 	}
-	defs, err := app.LoadDefinitions(ctx, f.proto, args...)
+	defs, err := a.LoadDefinitions(ctx, f.proto, args...)
 	return query.DiffOptions{
 		Options:     diff.Options{Volatile: f.volatile, Ignore: f.ignore},
 		Definitions: defs,
 		Type:        f.typ,
 		Open: func(path string) (*query.Capture, error) {
-			c, err := app.OpenCapture(path)
+			c, err := a.OpenCapture(path)
 			if c != nil {
 				c.Splitting = split
 			}

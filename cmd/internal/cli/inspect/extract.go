@@ -94,7 +94,7 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 	if len(f.label) > 0 {
 		return e.addLabels(ctx, args)
 	}
-	if e.defs, err = app.LoadDefinitions(ctx, f.proto, args...); err != nil {
+	if e.defs, err = a.LoadDefinitions(ctx, f.proto, args...); err != nil {
 		return err
 	}
 	addr, err := app.AddressArgs(args, true)
@@ -108,7 +108,7 @@ func runExtract(ctx context.Context, a *app.App, args []string, f extractFlags) 
 }
 
 func (e *extraction) extract(ctx context.Context, at query.Address) error {
-	c, err := app.OpenCapture(at.File)
+	c, err := e.OpenCapture(at.File)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (e *extraction) addLabels(ctx context.Context, args []string) error {
 
 // labelLines returns the lines of a labels file for a label, and their number.
 func (e *extraction) labelLines(ctx context.Context, l query.Label) ([]byte, int, error) {
-	c, err := app.OpenCapture(l.At.File)
+	c, err := e.OpenCapture(l.At.File)
 	if err != nil {
 		return nil, 0, err
 	}

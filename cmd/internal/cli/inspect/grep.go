@@ -206,7 +206,7 @@ type grep struct {
 // read, and then returns the damage as the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := query.ParseAddress(name)
-	capture, err := app.OpenCapture(addr.File)
+	capture, err := g.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (g *grep) file(ctx context.Context, name string) error {
 		return err
 	}
 	if g.what.Filter != nil {
-		if g.what.Definitions, err = filterDefinitions(ctx, g.what.Filter, addr.File); err != nil {
+		if g.what.Definitions, err = filterDefinitions(ctx, g.App, g.what.Filter, addr.File); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 	var lines []*contract.Exchange
 	var damage error
 	for _, file := range files {
-		found, err := listFile(ctx, file, selected)
+		found, err := listFile(ctx, a, file, selected)
 		if found == nil && err != nil && (len(files) == 1 || !errors.Is(err, captures.ErrDamaged)) {
 			return err
 		}
@@ -106,12 +106,12 @@ func ls(ctx context.Context, a *app.App, f lsFlags, files []string) error {
 
 // listFile returns the lines of the exchanges of a capture that a filter selects. In a
 // damaged capture, what can be read is listed and the error is the damage.
-func listFile(ctx context.Context, file string, selected *filter.Filter) ([]*contract.Exchange, error) {
-	defs, err := filterDefinitions(ctx, selected, file)
+func listFile(ctx context.Context, a *app.App, file string, selected *filter.Filter) ([]*contract.Exchange, error) {
+	defs, err := filterDefinitions(ctx, a, selected, file)
 	if err != nil {
 		return nil, err
 	}
-	capture, err := app.OpenCapture(file)
+	capture, err := a.OpenCapture(file)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func followList(ctx context.Context, a *app.App, f lsFlags, file string, selecte
 	return watch(ctx, a, query.Address{File: file, Frame: -1}, func(c *query.Capture) decode.Watcher {
 		capture = c
 		var err error
-		if defs, err = filterDefinitions(ctx, selected, file); err != nil {
+		if defs, err = filterDefinitions(ctx, a, selected, file); err != nil {
 			w.Ended = func(*captures.Exchange, *decode.Stream) error { return err }
 		}
 		return w
@@ -213,7 +213,7 @@ Text without a key is searched for in messages.`
 func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVar(to, "filter", "", "only what matches, such as 'host:api.* code:!ok'")
 	err := cmd.RegisterFlagCompletionFunc("filter", func(_ *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return completeFilter(a.Ctx, args, text), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return completeFilter(a.Ctx, a, args, text), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 	if err != nil {
 		panic(err) // the flag was added above
@@ -224,12 +224,12 @@ func filterFlag(a *app.App, cmd *cobra.Command, to *string) {
 const completionTime = time.Second
 
 // completeFilter completes a filter, with values of the captures among the arguments.
-func completeFilter(ctx context.Context, args []string, text string) (list []cobra.Completion) {
+func completeFilter(ctx context.Context, a *app.App, args []string, text string) (list []cobra.Completion) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	known := func(key string) []string {
 		for _, name := range args {
-			capture, err := app.OpenCapture(query.ParseAddress(name).File)
+			capture, err := a.OpenCapture(query.ParseAddress(name).File)
 			if err != nil {
 				continue // it may be the pattern of grep
 			}
@@ -258,9 +258,9 @@ func parseFilter(text string) (*filter.Filter, error) {
 }
 
 // filterDefinitions loads the definitions of a capture if a filter depends on types.
-func filterDefinitions(ctx context.Context, f *filter.Filter, file string) (*schema.Schema, error) {
+func filterDefinitions(ctx context.Context, a *app.App, f *filter.Filter, file string) (*schema.Schema, error) {
 	if f.Needs()&filter.Types == 0 {
 		return nil, nil
 	}
-	return app.LoadDefinitions(ctx, "", file)
+	return a.LoadDefinitions(ctx, "", file)
 }

@@ -108,7 +108,7 @@ func encodeByDefinitions(ctx context.Context, a *app.App, name string, f encodeF
 	if typeName == "" {
 		return app.Fail(app.ExitUsage, errors.New("which message is it?"), "name its type: --type package.Message")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.proto)
+	defs, err := a.LoadDefinitions(ctx, f.proto)
 	if err != nil {
 		return err
 	}

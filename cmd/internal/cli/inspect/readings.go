@@ -98,7 +98,7 @@ func choiceError(err error) error {
 
 // listReadings prints what a capture remembers.
 func listReadings(ctx context.Context, a *app.App, file string, asJSON bool) error {
-	capture, err := app.OpenCapture(file)
+	capture, err := a.OpenCapture(file)
 	if err != nil {
 		return err
 	}

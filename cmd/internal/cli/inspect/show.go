@@ -125,11 +125,11 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if err != nil {
 		return err
 	}
-	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
 		return err
 	}
-	capture, err := app.OpenCapture(addr.File)
+	capture, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -166,6 +166,7 @@ func show(ctx context.Context, a *app.App, addr query.Address, o showFlags) erro
 	if err := printShown(ctx, a, capture, at, frames, v, notes, addr, o); err != nil {
 		return err
 	}
+	a.SayUndefined(defs, ex.Service)
 	return undecoded(a, ex, readErr)
 }
 

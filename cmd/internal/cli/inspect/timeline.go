@@ -16,11 +16,11 @@ func showTimeline(ctx context.Context, a *app.App, addr query.Address, o showFla
 	if addr.Frame >= 0 || o.all || o.hex || len(o.as) > 0 || o.explain != "" || o.parts {
 		return app.Usagef("--timeline goes with an exchange, with --json and --proto")
 	}
-	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
 		return err
 	}
-	capture, err := app.OpenCapture(addr.File)
+	capture, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture,
 		info, err := os.Stat(path)
 		if err == nil && info.Size() > 0 {
 			// Its recorder may be about to write its tables.
-			capture, err := app.OpenCapture(path)
+			capture, err := a.OpenCapture(path)
 			if tries++; err == nil || !told || tries > 20 {
 				return capture, err
 			}
@@ -81,7 +81,7 @@ func awaitCapture(ctx context.Context, a *app.App, path string) (*query.Capture,
 
 // followShow shows exchanges while they are recorded.
 func followShow(ctx context.Context, a *app.App, addr query.Address, o showFlags) error {
-	defs, err := app.LoadDefinitions(ctx, o.dir, addr.File)
+	defs, err := a.LoadDefinitions(ctx, o.dir, addr.File)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,10 @@ func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags
 // namesOf reads a source: definitions, or words.
 func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*schema.Schema, []string, error) {
 	if source == "builtin" {
-		s, err := app.LoadDefinitions(ctx, f.proto, f.from)
+		s, err := a.Remembered(ctx, f.proto, f.from)
+		if s == nil && err == nil && f.proto != app.NoDefinitions {
+			s, err = a.BuiltIn(ctx)
+		}
 		return s, nil, err
 	}
 	if source != "-" {
@@ -67,7 +70,7 @@ func namesOf(ctx context.Context, a *app.App, source string, f *probeFlags) (*sc
 		}
 		switch {
 		case bytes.HasPrefix(head, []byte("SQLite format 3")):
-			names, err := namesOfCapture(ctx, source)
+			names, err := namesOfCapture(ctx, a, source)
 			return nil, names, err
 		case info.IsDir() || bytes.IndexByte(head, 0) >= 0 || isCode(source):
 			src, err := schemacmd.UpdateSource(ctx, a, &updatesource.Loader{Partial: true}, source)
@@ -114,9 +117,9 @@ func wordsOf(a *app.App, file string) ([]string, error) {
 }
 
 // namesOfCapture are the keys of all JSON in a capture.
-func namesOfCapture(ctx context.Context, file string) ([]string, error) {
+func namesOfCapture(ctx context.Context, a *app.App, file string) ([]string, error) {
 	var keys names.Keys
-	err := app.EachExchange(ctx, file, func(ex *decode.Exchange, _ bool) error {
+	err := a.EachExchange(ctx, file, func(ex *decode.Exchange, _ bool) error {
 		for i := range ex.Frames {
 			keys.AddJSON(ex.Frames[i].Data)
 		}

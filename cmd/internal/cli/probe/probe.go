@@ -161,7 +161,7 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 		return app.Refusal(err)
 	}
 	if res.RequestType == "" && res.Runtime != probe.Unknown {
-		if err := typeOfDefinitions(ctx, res, f.proto, f.from); err != nil {
+		if err := typeOfDefinitions(ctx, a, res, f.proto, f.from); err != nil {
 			return err
 		}
 	}
@@ -170,8 +170,8 @@ func runProbe(ctx context.Context, a *app.App, f *probeFlags) (err error) {
 
 // typeOfDefinitions takes the request's type from definitions where the server
 // does not name it, and says so.
-func typeOfDefinitions(ctx context.Context, res *probe.Result, folder, capture string) error {
-	s, err := app.LoadDefinitions(ctx, folder, capture)
+func typeOfDefinitions(ctx context.Context, a *app.App, res *probe.Result, folder, capture string) error {
+	s, err := a.LoadDefinitions(ctx, folder, capture)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 		Method: f.method, Depth: f.depth, Refine: f.refine, Type: true, Protocol: probe.Protocol(f.protocol), HTTP2: f.http2,
 		Budget: f.budget, Rate: f.rate, Timeout: f.timeout, Known: f.known, AllowExecute: f.allowExecute,
 	}
-	reach, err := probeTarget(ctx, o, f)
+	reach, err := probeTarget(ctx, a, o, f)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 		if value, _, _, ok := reach.Credentials.Header("authorization", ""); ok {
 			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
 		}
-	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
+	} else if err := probeFrom(ctx, a, o, f.from, reach); err != nil {
 		return nil, err
 	}
 	if err := probeNames(ctx, a, o, f); err != nil {
@@ -221,13 +221,13 @@ func probeOptions(ctx context.Context, a *app.App, f *probeFlags) (*probe.Option
 }
 
 // probeTarget reads where the probe goes, and what its requests may carry.
-func probeTarget(ctx context.Context, o *probe.Options, f *probeFlags) (reach replay.Options, err error) {
+func probeTarget(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) (reach replay.Options, err error) {
 	target := app.Target{To: f.to, Live: f.live, Allow: f.allow, UpstreamCA: f.upstreamCA, Credentials: f.credentials}
 	reach.OmitSecrets = f.noAuth
 	if o.To, reach.Policy, err = target.Server(); err != nil {
 		return reach, err
 	}
-	if reach.Schema, err = app.LoadDefinitions(ctx, "", f.from); err != nil {
+	if reach.Schema, err = a.LoadDefinitions(ctx, "", f.from); err != nil {
 		return reach, err
 	}
 	if err := target.Load(&reach); err != nil {
@@ -241,12 +241,12 @@ func probeTarget(ctx context.Context, o *probe.Options, f *probeFlags) (reach re
 }
 
 // probeFrom takes from a captured exchange what was not said.
-func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.Options) error {
+func probeFrom(ctx context.Context, a *app.App, o *probe.Options, from string, reach replay.Options) error {
 	addr, err := app.AddressArgs([]string{from}, false)
 	if err != nil {
 		return err
 	}
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}

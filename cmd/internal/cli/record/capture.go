@@ -22,7 +22,6 @@ import (
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 	"unwire/mitm/refusal"
-	"unwire/proto"
 )
 
 // shutdownGrace is how long running streams may go on when recording ends without a signal.
@@ -322,7 +321,7 @@ func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Re
 		return nil, err
 	}
 	if token != "" { // a program may send its environment somewhere
-		files.Redactor = redact.New(redact.Options{Profile: proto.Profile(), Secrets: []string{token}})
+		files.Redactor = redact.New(redact.Options{Profile: a.Profile(), Secrets: []string{token}})
 	}
 	keys, err := openKeyLog(a, f.keylog)
 	if err != nil {

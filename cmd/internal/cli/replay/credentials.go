@@ -36,8 +36,8 @@ for, and which hosts it may be sent to. No value is shown, and nothing is sent.
 ` + storedCredentials(proto.Profile()) + `
   FILE, file:FILE           secrets, NAME: value a line, mode 0600
 
-Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY),
-and what the clients that it knows have stored.
+Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY);
+with --profile NAME, also what that service's client has stored.
 A token with less than a minute left is not sent, and is told as expiring. The exit
 status is 4 where a token is expired or expiring, or a named reference does not resolve.`,
 		Example: "  unwire credentials\n  unwire credentials " + proto.Profile().Name + " keyring:my-service/me",
@@ -58,7 +58,10 @@ func storedCredentials(p *profile.Profile) string {
 func credentials(a *app.App, refs []string, asJSON bool) error {
 	named := len(refs) > 0
 	if !named {
-		refs = []string{"env:" + credential.EnvToken, proto.Profile().Name}
+		refs = []string{"env:" + credential.EnvToken}
+		if a.NamesProfile() {
+			refs = append(refs, proto.Profile().Name)
+		}
 	}
 	missing, useless := false, false
 	var lines []contract.Credential

@@ -99,7 +99,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 }
 
 func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlags) (err error) {
-	opts, err := f.settings(ctx, addr.File)
+	opts, err := f.settings(ctx, a, addr.File)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func runReplay(ctx context.Context, a *app.App, addr query.Address, f replayFlag
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ type replaySettings struct {
 	replay.Options
 }
 
-func (f *replayFlags) settings(ctx context.Context, captures ...string) (replaySettings, error) {
+func (f *replayFlags) settings(ctx context.Context, a *app.App, captures ...string) (replaySettings, error) {
 	opts := replaySettings{
 		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
 		Options: replay.Options{OmitSecrets: f.OmitSecrets},
@@ -196,7 +196,7 @@ func (f *replayFlags) settings(ctx context.Context, captures ...string) (replayS
 			return opts, app.Usagef("--edit wants a frame such as @2, not %q", f.edit)
 		}
 	}
-	if opts.Schema, err = app.LoadDefinitions(ctx, f.proto, captures...); err != nil {
+	if opts.Schema, err = a.LoadDefinitions(ctx, f.proto, captures...); err != nil {
 		return opts, err
 	}
 	if opts.Headers, err = app.HeaderMakers(f.headerFrom); err != nil {

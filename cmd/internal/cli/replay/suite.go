@@ -99,7 +99,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	if err != nil {
 		return err
 	}
-	opts, err := f.settings(ctx, capturesOf(files, f.capture)...)
+	opts, err := f.settings(ctx, a, capturesOf(files, f.capture)...)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func runSuite(ctx context.Context, a *app.App, dir string, f suiteFlags) (err er
 	defer meter.Stop()
 	lines := make([]*contract.Experiment, 0, len(files))
 	err = suite.Run(ctx, files, suite.Options{
-		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: openStore, Learn: f.learn, Answers: answers,
+		Changes: opts.Changes, Replay: opts.Options, Capture: f.capture, Open: func(path string) (*store.Store, error) { return openStore(a, path) }, Learn: f.learn, Answers: answers,
 	}, func(o *suite.Outcome) error {
 		line := contract.NewExperiment(o, replaytext.Failures(o))
 		lines = append(lines, line)
@@ -213,8 +213,8 @@ func startStandin(a *app.App, script []byte, opts *replaySettings, credentials s
 }
 
 // openStore opens a capture for a library that reads it.
-func openStore(path string) (*store.Store, error) {
-	c, err := app.OpenCapture(path)
+func openStore(a *app.App, path string) (*store.Store, error) {
+	c, err := a.OpenCapture(path)
 	if err != nil {
 		return nil, err
 	}

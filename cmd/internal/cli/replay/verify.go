@@ -1,9 +1,11 @@
 package replaycmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,14 +111,14 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return app.Usagef("--proto none leaves nothing to verify")
 	}
 	f.OmitSecrets = f.noAuth
-	reach, err := f.settings(ctx, addr.File)
+	reach, err := f.settings(ctx, a, addr.File)
 	if err != nil {
 		return err
 	}
 	if f.noAuth {
 		reach.Credentials = nil
 	}
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
@@ -126,8 +128,8 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		return err
 	}
 	if f.standin || f.To == "" && !f.Live && !methods.Local() {
-		if !f.standin {
-			a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+		if err := f.chooseStandin(ctx, a, addr.File); err != nil {
+			return err
 		}
 		stop, err := startStandin(a, nil, &reach, "")
 		if err != nil {
@@ -145,6 +147,21 @@ func runVerify(ctx context.Context, a *app.App, addr query.Address, f *verifyFla
 		o.Options.Journal = file
 	}
 	return verifyMethods(ctx, a, store, methods, o, f)
+}
+
+// chooseStandin reports that the stand-in is asked if nobody said so.
+//
+// Errors: a capture of a service that the stand-in is none of.
+func (f *verifyFlags) chooseStandin(ctx context.Context, a *app.App, file string) error {
+	switch {
+	case f.standin:
+	case a.ShowsProfile(ctx, file):
+		a.Say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+	default:
+		return app.Fail(app.ExitUsage, errors.New("the capture is not of this machine: which server is to be asked?"),
+			"--to names a server; --live and --allow-host ask the captured one")
+	}
+	return nil
 }
 
 // methodsOptions are the options that the flags and what they reach say.
@@ -172,9 +189,19 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 	case addr.Exchange != 0 && methods.Exchanges == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
 	case methods.Len() == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), "--proto names the folder of definitions")
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "--proto names the folder of definitions"))
 	}
 	return methods, nil
+}
+
+// servicesOf are the services of methods such as /pkg.Service/Method.
+func servicesOf(methods []string) []string {
+	var list []string
+	for _, m := range methods {
+		service, _, _ := strings.Cut(strings.TrimPrefix(m, "/"), "/")
+		list = append(list, service)
+	}
+	return list
 }
 
 // verifyMethods verifies the methods and prints what came of each.

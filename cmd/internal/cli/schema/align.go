@@ -59,15 +59,12 @@ The exit status is 3 where no pair was found.`,
 }
 
 func runAlign(ctx context.Context, a *app.App, inputs []string, f alignFlags) error {
-	definitions, err := app.KeptDefinitions(ctx, inputs...)
-	if f.proto != "" {
-		definitions, err = app.LoadDefinitions(ctx, f.proto)
-	}
+	definitions, err := a.Remembered(ctx, f.proto, inputs...)
 	if err != nil {
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
-	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
+	damage := withCaptures(a, inputs, func(_ string, c *query.Capture, at query.Address) error {
 		if err := a.NeedCalls(ctx, c, at, "align"); err != nil {
 			return err
 		}

@@ -16,7 +16,6 @@ import (
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
 	"unwire/decode"
-	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/check"
 )
@@ -64,7 +63,7 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 }
 
 func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) error {
-	defs, err := app.NeedDefinitions(ctx, f.proto, "check", inputs...)
+	defs, err := checkedDefinitions(ctx, a, f.proto, inputs)
 	if err != nil {
 		return err
 	}
@@ -79,10 +78,10 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 	if f.json && f.html == "-" {
 		return app.Usagef("--json and --html - both write to stdout")
 	}
-	coverage := query.NewCoverage(defs, proto.Profile())
+	coverage := query.NewCoverage(defs, a.Profile())
 	ctx, meter := a.ShowProgress(ctx, "checking", inputs...)
 	defer meter.Stop()
-	damage := withCaptures(inputs, func(_ string, c *query.Capture, at query.Address) error {
+	damage := withCaptures(a, inputs, func(_ string, c *query.Capture, at query.Address) error {
 		if err := a.NeedCalls(ctx, c, at, "schema check"); err != nil {
 			return err
 		}
@@ -111,6 +110,7 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 			a.Say("%s", schematext.CheckSummary(report))
 		}
 	}
+	a.SayUndefined(defs, unknownServices(report)...)
 	switch {
 	case err != nil || damage != nil:
 		return cmp.Or(err, damage)
@@ -118,6 +118,24 @@ func runCheck(ctx context.Context, a *app.App, f checkFlags, inputs []string) er
 		return app.Fail(app.ExitFinding, nil, "")
 	}
 	return nothingChecked(report, coverage.Exchanges)
+}
+
+// checkedDefinitions are the definitions that captures are checked against.
+func checkedDefinitions(ctx context.Context, a *app.App, proto string, inputs []string) (*schema.Schema, error) {
+	defs, err := a.LoadDefinitions(ctx, proto, inputs...)
+	if defs == nil && err == nil {
+		err = app.Usagef("--proto none leaves nothing to check against")
+	}
+	return defs, err
+}
+
+// unknownServices are the services of the methods that definitions do not have.
+func unknownServices(r *check.Report) []string {
+	var list []string
+	for _, m := range r.UnknownMethods {
+		list = append(list, m.Service)
+	}
+	return list
 }
 
 // writeCheckPage writes a report as a page to a file, or to stdout for "-".
@@ -129,7 +147,7 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 			byFile[at.File] = append(byFile[at.File], at)
 		}
 		for file, list := range byFile {
-			if err := redactedFrames(ctx, defs, file, list, do); err != nil {
+			if err := redactedFrames(ctx, a, defs, file, list, do); err != nil {
 				return err
 			}
 		}
@@ -142,13 +160,13 @@ func writeCheckPage(ctx context.Context, a *app.App, name string, defs *schema.S
 }
 
 // redactedFrames calls do with frames of a file, without their secrets.
-func redactedFrames(ctx context.Context, defs *schema.Schema, file string, list []query.Address, do func(string, *decode.Exchange, *decode.Frame)) error {
-	c, err := app.OpenCapture(file)
+func redactedFrames(ctx context.Context, a *app.App, defs *schema.Schema, file string, list []query.Address, do func(string, *decode.Exchange, *decode.Frame)) error {
+	c, err := a.OpenCapture(file)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	rules, err := app.ExportRules(ctx, defs)
+	rules, err := a.ExportRules(ctx, defs)
 	if err != nil {
 		return err
 	}

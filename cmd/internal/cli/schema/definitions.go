@@ -26,30 +26,34 @@ func (f *definitionFlags) addTo(cmd *cobra.Command, json string) {
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
 
-// load loads the definitions with their comments; by default those that the first of
-// captures keeps, or the built-in ones.
-func (f *definitionFlags) load(ctx context.Context, captures ...string) (*schema.Schema, error) {
-	switch f.proto {
-	case "":
-		if s, err := app.KeptDefinitions(ctx, captures...); s != nil || err != nil {
-			return s, err
-		}
-		s, err := schema.Load(ctx, proto.Files)
-		if err != nil {
-			return nil, fmt.Errorf("the built-in definitions: %w", err)
-		}
-		return s, nil
-	case app.NoDefinitions:
-		return nil, app.Usagef("--proto none leaves nothing to look at")
+// load loads the definitions with their comments: those that are named or remembered, or the
+// built-in ones, which are for looking at even if no traffic is there that they apply to.
+func (f *definitionFlags) load(ctx context.Context, a *app.App) (*schema.Schema, error) {
+	s, builtIn, err := f.find(ctx, a)
+	if builtIn && !a.NamesProfile() {
+		a.Say("unwire: these are the built-in definitions of one service, %s; --proto names others", proto.Profile().Name)
 	}
-	return app.LoadSource(ctx, f.proto)
+	return s, err
+}
+
+// find is load without a remark on definitions that are built in.
+func (f *definitionFlags) find(ctx context.Context, a *app.App) (s *schema.Schema, builtIn bool, err error) {
+	s, err = a.Remembered(ctx, f.proto)
+	switch {
+	case s != nil || err != nil:
+		return s, false, err
+	case f.proto == app.NoDefinitions:
+		return nil, false, app.Usagef("--proto none leaves nothing to look at")
+	}
+	s, err = a.BuiltIn(ctx)
+	return s, err == nil, err
 }
 
 // complete offers the names of what the definitions hold: types and services,
 // and with files their paths.
-func (f *definitionFlags) complete(files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (f *definitionFlags) complete(a *app.App, files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		s, err := f.load(cmd.Context())
+		s, _, err := f.find(cmd.Context(), a)
 		if err != nil || len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

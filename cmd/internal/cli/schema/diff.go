@@ -134,7 +134,7 @@ func changelog(ctx context.Context, a *app.App, old, now, ours *schema.Schema, f
 func addTouched(ctx context.Context, a *app.App, lines []contract.SchemaChange, toucher func() *compare.Toucher, names *schema.Schema, f diffFlags) error {
 	if len(f.captures) > 0 {
 		t := toucher()
-		if err := touchCaptures(ctx, t, f.captures); err != nil {
+		if err := touchCaptures(ctx, a, t, f.captures); err != nil {
 			return err
 		}
 		for i := range lines {

@@ -59,16 +59,27 @@ func runDrift(ctx context.Context, a *app.App, before, after, dir string, f diff
 		}
 		versions[i] = s
 	}
-	f.proto = dir != app.NoDefinitions
-	var ours *schema.Schema
-	if f.proto {
-		s, err := (&definitionFlags{proto: dir}).load(ctx, append(slices.Clone(f.captures), f.capture)...)
-		if err != nil {
-			return err
-		}
-		ours = s
+	ours, err := a.FindDefinitions(ctx, dir, declaredTypes(versions[:]), append(slices.Clone(f.captures), f.capture)...)
+	if err != nil {
+		return err
 	}
+	f.proto = ours != nil
 	return changelog(ctx, a, versions[0], versions[1], ours, f)
+}
+
+// declaredTypes are the full names of the messages and services of definitions, to tell by
+// whether the built-in definitions are of the same packages.
+func declaredTypes(list []*schema.Schema) []string {
+	var names []string
+	for _, s := range list {
+		for md := range s.Messages() {
+			names = append(names, string(md.FullName()))
+		}
+		for sd := range s.Services() {
+			names = append(names, string(sd.FullName()))
+		}
+	}
+	return names
 }
 
 func driftHint(err error) string {

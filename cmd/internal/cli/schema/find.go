@@ -41,7 +41,7 @@ The exit status is 1 where nothing is found.`,
 }
 
 func runFind(ctx context.Context, a *app.App, f definitionFlags, query string, top int) error {
-	s, err := f.load(ctx)
+	s, err := f.load(ctx, a)
 	if err != nil {
 		return err
 	}

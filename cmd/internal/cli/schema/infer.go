@@ -17,7 +17,6 @@ import (
 	"unwire/cmd/internal/render/schematext"
 	"unwire/cmd/internal/term"
 	"unwire/decode/kind"
-	"unwire/proto"
 	"unwire/schema/infer"
 	"unwire/schema/infer/messages"
 )
@@ -101,7 +100,7 @@ func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) er
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
 	}
-	opts := infer.Options{Package: f.pkg, Profile: proto.Profile()}
+	opts := infer.Options{Package: f.pkg, Profile: a.Profile()}
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
@@ -191,11 +190,11 @@ func inferInto(ctx context.Context, a *app.App, f inferFlags, inputs []string) e
 	if f.into == app.NoDefinitions {
 		return app.Usagef("--into none: there is nothing to add to")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.into)
+	defs, err := a.LoadDefinitions(ctx, f.into)
 	if err != nil {
 		return err
 	}
-	coverage := query.NewCoverage(defs, proto.Profile())
+	coverage := query.NewCoverage(defs, a.Profile())
 	reading := coverInputs(ctx, a, coverage, inputs)
 	if err := orInterrupted(ctx, a, reading); err != nil {
 		return err
@@ -232,7 +231,7 @@ func coverInputs(ctx context.Context, a *app.App, coverage *query.Coverage, inpu
 			return app.Usagef("--into needs the traffic itself: %s is evidence", name)
 		}
 	}
-	return gatherCaptures(inputs, func(name string, c *query.Capture, at query.Address) error {
+	return gatherCaptures(a, inputs, func(name string, c *query.Capture, at query.Address) error {
 		before := coverage.Exchanges
 		err := coverage.Add(ctx, c, at, a.Remark)
 		if err == nil && coverage.Exchanges == before {

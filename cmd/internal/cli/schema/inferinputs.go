@@ -57,7 +57,7 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 	}
 	ctx, meter := g.a.ShowProgress(ctx, "inferring", files...)
 	defer meter.Stop()
-	return gatherCaptures(files, func(name string, c *query.Capture, at query.Address) error {
+	return gatherCaptures(g.a, files, func(name string, c *query.Capture, at query.Address) error {
 		remarks, err := g.inference.Add(ctx, c, at)
 		for _, r := range remarks {
 			if r.Undecoded != nil {
@@ -73,14 +73,14 @@ func (g *inferInputs) gather(ctx context.Context, inputs []string) error {
 
 // gatherCaptures opens captures one after the other, and calls do with each. Damage ends
 // nothing, and is the error after all of them.
-func gatherCaptures(inputs []string, do func(name string, c *query.Capture, at query.Address) error) error {
+func gatherCaptures(a *app.App, inputs []string, do func(name string, c *query.Capture, at query.Address) error) error {
 	// A name that is wrong is reported before the others have been read for hours.
 	for _, name := range inputs {
 		if _, err := os.Stat(query.ParseAddress(name).File); err != nil && name != "-" {
 			return err
 		}
 	}
-	return withCaptures(inputs, do)
+	return withCaptures(a, inputs, do)
 }
 
 // merge merges the evidence in a file, once.

@@ -32,7 +32,7 @@ or a type, leaves out what does not begin with it.`,
 			}
 			return runLs(cmd.Context(), a, f, prefix, kind)
 		},
-		ValidArgsFunction: f.complete(false),
+		ValidArgsFunction: f.complete(a, false),
 	}
 	f.addTo(cmd, "a JSON object a definition")
 	cmd.Flags().StringVar(&kind, "kind", "", "only these: service, method, message or enum")
@@ -45,7 +45,7 @@ func runLs(ctx context.Context, a *app.App, f definitionFlags, prefix, kind stri
 	default:
 		return app.Usagef("--kind is service, method, message or enum, not %q", kind)
 	}
-	s, err := f.load(ctx)
+	s, err := f.load(ctx, a)
 	if err != nil {
 		return err
 	}

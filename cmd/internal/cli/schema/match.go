@@ -86,7 +86,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	if len(args) > 1 && !f.raw {
 		return app.Usagef("unexpected argument %q: one capture, exchange or frame, and a path such as 1.2", args[1])
 	}
-	defs, err := app.NeedDefinitions(ctx, f.proto, "match", args...)
+	defs, err := a.NeedDefinitions(ctx, f.proto, "match", args...)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func runMatch(ctx context.Context, a *app.App, f matchFlags, args []string) erro
 	if f.raw {
 		err = addMessages(a, ts, args)
 	} else {
-		err = addFrames(ctx, ts, args[0], f)
+		err = addFrames(ctx, a, ts, args[0], f)
 	}
 	damage := err
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
@@ -132,12 +132,12 @@ func addMessages(a *app.App, ts *match.Targets, inputs []string) error {
 }
 
 // addFrames adds the frames of a capture or exchange, or the one that name is the address of.
-func addFrames(ctx context.Context, ts *match.Targets, name string, o matchFlags) error {
+func addFrames(ctx context.Context, a *app.App, ts *match.Targets, name string, o matchFlags) error {
 	split, err := app.ParseSplitting(o.as)
 	if err != nil {
 		return err
 	}
-	return withCapture(name, func(c *query.Capture, at query.Address) error {
+	return withCapture(a, name, func(c *query.Capture, at query.Address) error {
 		return ts.AddCapture(ctx, c, at.Exchange, at.Part, match.FrameOptions{
 			Split: split,
 			Wanted: func(f *decode.Frame) bool {

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/app"
-	"unwire/proto"
 	"unwire/schema/infer"
 	"unwire/schema/infer/messages"
 )
@@ -56,7 +55,7 @@ func runMergeEvidence(ctx context.Context, a *app.App, inputs []string, out, pkg
 		}
 		g.merge(name, ev)
 	}
-	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: proto.Profile()})
+	in, err := infer.Infer(g.inference.Evidence, infer.Options{Package: pkg, Profile: a.Profile()})
 	if err != nil {
 		return err
 	}

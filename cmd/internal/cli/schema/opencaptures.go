@@ -10,9 +10,9 @@ import (
 
 // withCapture opens the capture that an input names, and calls do with it and with the
 // input's address.
-func withCapture(input string, do func(c *query.Capture, at query.Address) error) error {
+func withCapture(a *app.App, input string, do func(c *query.Capture, at query.Address) error) error {
 	at := query.ParseAddress(input)
-	c, err := app.OpenCapture(at.File)
+	c, err := a.OpenCapture(at.File)
 	if err != nil {
 		return err
 	}
@@ -22,10 +22,10 @@ func withCapture(input string, do func(c *query.Capture, at query.Address) error
 
 // withCaptures is withCapture for each input. Damage ends nothing, and is the error
 // after all of them.
-func withCaptures(inputs []string, do func(input string, c *query.Capture, at query.Address) error) error {
+func withCaptures(a *app.App, inputs []string, do func(input string, c *query.Capture, at query.Address) error) error {
 	var damage error
 	for _, input := range inputs {
-		err := withCapture(input, func(c *query.Capture, at query.Address) error { return do(input, c, at) })
+		err := withCapture(a, input, func(c *query.Capture, at query.Address) error { return do(input, c, at) })
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
 		}

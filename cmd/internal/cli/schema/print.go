@@ -27,7 +27,7 @@ simple one that only one type has. With --deps, what it refers to follows.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runPrint(cmd.Context(), a, f, args[0], deps)
 		},
-		ValidArgsFunction: f.complete(true),
+		ValidArgsFunction: f.complete(a, true),
 	}
 	f.addTo(cmd, "a JSON object a definition, with its text")
 	cmd.Flags().BoolVar(&deps, "deps", false, "also the types that it refers to, directly or not")
@@ -35,7 +35,7 @@ simple one that only one type has. With --deps, what it refers to follows.`,
 }
 
 func runPrint(ctx context.Context, a *app.App, f definitionFlags, what string, deps bool) error {
-	s, err := f.load(ctx)
+	s, err := f.load(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ the fields of that number that are of the type.`,
 			}
 			return runRefs(cmd.Context(), a, f, what, number)
 		},
-		ValidArgsFunction: f.complete(false),
+		ValidArgsFunction: f.complete(a, false),
 	}
 	f.addTo(cmd, "a JSON object a use")
 	cmd.Flags().Int32Var(&number, "number", 0, "fields with this number")
@@ -44,7 +44,7 @@ the fields of that number that are of the type.`,
 }
 
 func runRefs(ctx context.Context, a *app.App, f definitionFlags, what string, number int32) error {
-	s, err := f.load(ctx)
+	s, err := f.load(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // touchCaptures has t look at the exchanges of captures.
-func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
+func touchCaptures(ctx context.Context, a *app.App, t *compare.Toucher, inputs []string) error {
 	for _, name := range inputs {
-		err := withCapture(name, func(c *query.Capture, at query.Address) error {
+		err := withCapture(a, name, func(c *query.Capture, at query.Address) error {
 			return t.AddCapture(ctx, c, at.Exchange, at.Part, func(id int64) string {
 				return query.Address{File: at.File, Exchange: id, Frame: -1}.String()
 			})
@@ -34,7 +34,7 @@ func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags
 		return err
 	}
 	for _, file := range files {
-		if err := touchExperiment(ctx, t, file, f.capture, names); err != nil {
+		if err := touchExperiment(ctx, a, t, file, f.capture, names); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -46,12 +46,12 @@ func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f diffFlags
 
 // touchExperiment has t look at an experiment: the recorded exchange, with the
 // edited request beside the recorded one.
-func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture string, names *schema.Schema) error {
+func touchExperiment(ctx context.Context, a *app.App, t *compare.Toucher, file, capture string, names *schema.Schema) error {
 	x, capture, err := suite.Read(file, capture)
 	if err != nil {
 		return err
 	}
-	c, err := app.OpenCapture(capture)
+	c, err := a.OpenCapture(capture)
 	if err != nil {
 		return err
 	}

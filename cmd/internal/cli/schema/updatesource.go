@@ -9,7 +9,6 @@ import (
 	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/query"
 	"unwire/cmd/internal/render/schematext"
-	"unwire/proto"
 	"unwire/schema/extract"
 	"unwire/schema/update"
 	"unwire/schema/update/source"
@@ -17,10 +16,10 @@ import (
 
 // UpdateSource loads the source that an input names.
 func UpdateSource(ctx context.Context, a *app.App, l *source.Loader, input string) (*update.Source, error) {
-	l.Profile, l.ReadFile, l.OnExchange = proto.Profile(), a.ReadInput, a.Remark
+	l.Profile, l.ReadFile, l.OnExchange = a.Profile(), a.ReadInput, a.Remark
 	l.OnRemark = func(r source.Remark) { a.Say("unwire: %s", schematext.SourceRemark(r)) }
 	l.WithCapture = func(input string, do func(src captures.Capture, file string, exchange int64, part bool) error) error {
-		return withCapture(input, func(c *query.Capture, at query.Address) error {
+		return withCapture(a, input, func(c *query.Capture, at query.Address) error {
 			if err := a.NeedCalls(ctx, c, at, "schema update"); err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ Content-Encoding, and compressed data that is damaged or cut off.`,
 }
 
 func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error {
-	rules, err := f.rules(ctx)
+	rules, err := f.rules(ctx, a, files...)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error
 	var all []secret.Finding
 	var damage error
 	for _, file := range files {
-		red, err := f.redactor()
+		red, err := f.redactor(a)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func audit(ctx context.Context, a *app.App, f secretFlags, files []string) error
 }
 
 func auditFile(ctx context.Context, a *app.App, file string, red *redact.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
-	store, err := app.OpenCapture(file)
+	store, err := a.OpenCapture(file)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ import (
 	"unwire/cmd/internal/render/capturetext"
 	"unwire/decode"
 	"unwire/decode/secret"
-	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -82,7 +81,7 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if e.IsFolder() && (f.out == "" || f.out == "-") {
 		return app.Fail(app.ExitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.Name), "name it with -o FOLDER")
 	}
-	defs, err := app.LoadDefinitions(ctx, f.proto, name)
+	defs, err := a.LoadDefinitions(ctx, f.proto, name)
 	if err != nil {
 		return err
 	}
@@ -90,14 +89,14 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 	if addr.Frame >= 0 {
 		return app.Fail(app.ExitUsage, fmt.Errorf("%s is one frame: captures and exchanges are exported", name), "'unwire decode' writes a frame")
 	}
-	store, err := app.OpenCapture(addr.File)
+	store, err := a.OpenCapture(addr.File)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	ctx, meter := a.ShowProgress(ctx, "exporting", name)
 	defer meter.Stop()
-	src, view, err := f.source(ctx, store.Store, addr, defs)
+	src, view, err := f.source(ctx, a, store.Store, addr, defs)
 	if err != nil {
 		return err
 	}
@@ -123,14 +122,14 @@ func export(ctx context.Context, a *app.App, f exportFlags, name string) error {
 
 // source is the capture, or the exchange of it, as it may leave the machine.
 // The view tells what was replaced; it is nil where nothing is.
-func (f exportFlags) source(ctx context.Context, store *store.Store, addr query.Address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
+func (f exportFlags) source(ctx context.Context, a *app.App, store *store.Store, addr query.Address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
-		rules, err := app.ExportRules(ctx, defs)
+		rules, err := a.ExportRules(ctx, defs)
 		if err != nil {
 			return nil, nil, err
 		}
-		red := redact.New(redact.Options{Profile: proto.Profile()})
+		red := redact.New(redact.Options{Profile: a.Profile()})
 		if !f.keepUnsearched {
 			red = red.Omitting()
 		}

@@ -10,7 +10,6 @@ import (
 	"unwire/captures/redact"
 	"unwire/cmd/internal/app"
 	"unwire/decode/secret"
-	"unwire/proto"
 )
 
 // leastNamed is the shortest secret that can be named: shorter ones occur by chance.
@@ -32,7 +31,7 @@ func (f *secretFlags) addTo(cmd *cobra.Command) {
 }
 
 // redactor has the default rules and the secrets that were named.
-func (f *secretFlags) redactor() (*redact.Redactor, error) {
+func (f *secretFlags) redactor(a *app.App) (*redact.Redactor, error) {
 	var named []string
 	for _, name := range f.env {
 		v := os.Getenv(name)
@@ -51,14 +50,17 @@ func (f *secretFlags) redactor() (*redact.Redactor, error) {
 		}
 		named = append(named, lines...)
 	}
-	return redact.New(redact.Options{Profile: proto.Profile(), Secrets: named}), nil
+	return redact.New(redact.Options{Profile: a.Profile(), Secrets: named}), nil
 }
 
-// rules are those of the definitions.
-func (f *secretFlags) rules(ctx context.Context) (*secret.Rules, error) {
-	defs, err := app.LoadDefinitions(ctx, f.proto)
+// rules are those of the definitions that are known of captures.
+func (f *secretFlags) rules(ctx context.Context, a *app.App, files ...string) (*secret.Rules, error) {
+	if f.proto == app.NoDefinitions {
+		return a.SecretRules(nil), nil
+	}
+	defs, err := a.Remembered(ctx, f.proto, files...)
 	if err != nil {
 		return nil, err
 	}
-	return app.SecretRules(defs), nil
+	return a.ExportRules(ctx, defs)
 }

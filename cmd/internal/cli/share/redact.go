@@ -50,11 +50,11 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 	if _, err := os.Lstat(out); err == nil {
 		return app.Fail(app.ExitUsage, fmt.Errorf("%s exists", out), "name a new file")
 	}
-	rules, err := f.rules(ctx)
+	rules, err := f.rules(ctx, a, file)
 	if err != nil {
 		return err
 	}
-	red, err := f.redactor()
+	red, err := f.redactor(a)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func runRedact(ctx context.Context, a *app.App, f secretFlags, file, out string)
 	if err != nil {
 		return err
 	}
-	check, err := f.redactor()
+	check, err := f.redactor(a)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func sayOmitted(a *app.App, o secret.Omitted) {
 
 // cleanFile writes the copy, which gets its name when it is complete.
 func cleanFile(ctx context.Context, a *app.App, file, out string, red *redact.Redactor, rules *secret.Rules) (exchanges, values int, omitted secret.Omitted, err error) {
-	from, err := app.OpenCapture(file)
+	from, err := a.OpenCapture(file)
 	if err != nil {
 		return 0, 0, omitted, err
 	}
