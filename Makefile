@@ -6,8 +6,9 @@
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
 # make long   what takes longer than a run of the tests may: matrix, long-tests (100,000 messages, 100 kills), cross
 #             (builds for other systems), fuzz
-# make install  the program, completions and man pages below PREFIX (~/.local)
-# make release  archives, packages and checksums in dist/, by goreleaser
+# make docs   the man pages and the references of commands and JSON, from the code
+# make install the program, completions and man pages below PREFIX (~/.local)
+# make release archives, packages and checksums in dist/, by goreleaser
 # make eval   how good inference and extraction are, on labelled corpora, beside the rules of public tools
 # make fuzz   ten million generated and mutated inputs through text and JSON on all processors (UNWIRE_SEED=n: one of
 #             their seeds), and every fuzz target for FUZZTIME each
@@ -28,10 +29,15 @@ NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/test
 # The tests of make long-tests.
 LONG = ^(TestForgedCaptures|TestRecordedIsWhatTheServerLogged|TestRecorderKilledAtAnyTime|TestPassiveKilledAtAnyTime|TestAmplifiedHeaders|TestServedClientsLong)$$
 
-.PHONY: build install release release-check release-files demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
+.PHONY: build docs install release release-check release-files demo test check bench eval matrix long long-tests cross fuzz node-deps test-deps clean
 
 build:
 	$(GO) build -o bin/unwire ./cmd/unwire
+
+# The man pages and the reference of commands, and the reference of JSON output.
+docs:
+	$(GO) test ./cmd/internal/cli -run '^TestReference$$' -update
+	$(GO) test ./cmd/internal/contract -run '^TestDocument$$' -update
 
 # make install puts the program, completions and man pages below PREFIX.
 PREFIX ?= $(HOME)/.local
@@ -76,6 +82,7 @@ check:
 	$(GO) vet -tags eval ./schema/eval
 	$(STATICCHECK) ./...
 	$(GO) test ./cmd/internal/arch
+	$(GO) test ./cmd/internal/cli ./cmd/internal/contract -run '^(TestReference|TestDocument)$$'
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./...
