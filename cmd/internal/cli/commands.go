@@ -32,7 +32,7 @@ var groups = []struct {
 	{"Schema", []string{"schema", "use", "drift", "align"}},
 	{"Ask", []string{"replay", "probe"}},
 	{"Serve", []string{"serve", "standin"}},
-	{"Set up", []string{"doctor", "ca", "credentials", "demo", "completion", "version", "help"}},
+	{"Set up", []string{"doctor", "config", "ca", "credentials", "demo", "completion", "version", "help"}},
 	{"Advanced", []string{"encode", "export", "redact", "audit"}},
 }
 

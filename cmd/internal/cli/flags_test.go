@@ -87,7 +87,7 @@ func TestOldSpellings(t *testing.T) {
 		"capture":       {"keylog=write-keylog"},
 		"chat":          {"all=empty"},
 		"chat fit":      {"out=output"},
-		"decode":        {"all=full", "schema=proto"},
+		"decode":        {"all=full"},
 		"diff":          {"all=show-ignored"},
 		"drift":         {"capture=default-capture", "captures=traffic"},
 		"encode":        {"format=in"},
@@ -113,6 +113,16 @@ func TestOldSpellings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// --schema is a hidden spelling of --proto in every command.
+func TestSchemaMeansProto(t *testing.T) {
+	t.Parallel()
+	eachCommand(newRoot(t), func(cmd *cobra.Command) {
+		if proto := cmd.Flags().Lookup("proto"); proto != cmd.Flags().Lookup("schema") {
+			t.Errorf("%s: --schema is not --proto", cmd.CommandPath())
+		}
+	})
 }
 
 // Every command has a group, a text and an example; the flags of each example exist, and

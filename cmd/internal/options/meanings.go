@@ -105,6 +105,8 @@ var Meanings = map[string]Meaning{
 	"only":            {Topic: topicKept, Value: "GLOB"},
 	"skip":            {Topic: topicKept, Value: "GLOB"},
 	"max-body":        {Topic: topicKept, Value: "SIZE"},
+	"quiet":           {Topic: topicOutput},
+	"verbose":         {Topic: topicOutput},
 	"max-size":        {Topic: topicKept, Value: "SIZE"},
 	"rotate":          {Topic: topicKept, Value: "SIZE|TIME"},
 	"write-keylog":    {Topic: topicKept, Value: "FILE"},
