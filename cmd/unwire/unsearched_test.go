@@ -79,8 +79,11 @@ func TestOtherProtocolIsUnsearched(t *testing.T) {
 	events := json.NewDecoder(stdout)
 	next := func() (e event) {
 		t.Helper()
-		if err := events.Decode(&e); err != nil {
-			t.Fatal(err)
+		for e.Event == "" || e.Event == "exchange" {
+			e = event{}
+			if err := events.Decode(&e); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return e
 	}
@@ -157,8 +160,13 @@ func TestWebSocketIsSearched(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := events.Decode(&ended); err != nil || ended.Event != "ended" || ended.UnsearchedBytes != 0 {
-		t.Errorf("%+v, %v", ended, err)
+	for ended.Event != "ended" {
+		if err := events.Decode(&ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ended.UnsearchedBytes != 0 {
+		t.Errorf("%+v", ended)
 	}
 	_ = cmd.Wait() // the exit status says that it was interrupted
 	s.searchCapture(filepath.Join(s.work, "ws.uwc"))
