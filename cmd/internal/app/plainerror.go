@@ -1,6 +1,9 @@
 package app
 
-import "strings"
+import (
+	"io/fs"
+	"strings"
+)
 
 // libraries are the packages whose errors begin with their names. Formats of files, such as
 // har and pcapng, are not among them: their names say something to a user.
@@ -17,6 +20,11 @@ func plainText(err error) string {
 	text := err.Error()
 	var causes []error
 	switch e := err.(type) {
+	case *fs.PathError:
+		// That a file was looked for is clear without the name of the system call.
+		if e.Op == "open" || e.Op == "stat" || e.Op == "lstat" {
+			return e.Path + ": " + e.Err.Error()
+		}
 	case interface{ Unwrap() error }:
 		causes = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:

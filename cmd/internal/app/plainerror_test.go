@@ -24,7 +24,8 @@ func TestPlainText(t *testing.T) {
 		"schema:":                       errors.New("schema:"),
 		"schema: ":                      errors.New("schema: "),
 		"rejected: " + server.Error():   fmt.Errorf("replay: rejected: %w", server),
-		"open nowhere: not found":       fmt.Errorf("standin: %w", &fs.PathError{Op: "open", Path: "nowhere", Err: errors.New("not found")}),
+		"nowhere: not found":            fmt.Errorf("standin: %w", &fs.PathError{Op: "open", Path: "nowhere", Err: errors.New("not found")}),
+		"mkdir nowhere: not found":      &fs.PathError{Op: "mkdir", Path: "nowhere", Err: errors.New("not found")},
 		"twice: no: and no":             fmt.Errorf("probe: twice: %w: and %w", errors.New("text: no"), errors.New("text: no")),
 		"other text than what it wraps": &failure{1, nil, ""},
 	} {
