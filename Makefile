@@ -106,7 +106,7 @@ cross:
 	  echo "== $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; \
 	done
 
-long: matrix long-tests cross fuzz
+long: matrix long-tests cross release-check fuzz
 
 fuzz:
 	GOGC=400 UNWIRE_LONG=1 $(GO) test -count=1 -timeout 2h -v -run '^TestExact$$' ./decode/text
