@@ -42,7 +42,7 @@ func extractCommand(a *app.App) *cobra.Command {
 		Short:   "Find the conversation of an exchange: prompt, thinking, tool calls, answer, and why",
 		Long: `chat (formerly extract) joins the text of each field path over the frames of an exchange and
 ranks what it finds: the answer, the thinking, the user's prompt, tool calls with
-their results, IDs, metadata. It needs no schema; each score comes with its reasons.
+their results, IDs, metadata. It needs no schema, and prints a score with its reasons for each text.
 
 It prints who said what, in order, then the tokens that the exchange says it took and
 the error that it ended in, then the ranked candidates.

@@ -60,7 +60,7 @@ func printByDefinitions(a *app.App, at conversation.Resolved, frames []decode.Fr
 		}
 		printed++
 		if len(p.Lost) > 0 {
-			a.Say("unwire: %s: the definitions of %s lack fields, which are left out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
+			a.Say("unwire: %s: %s lacks fields in the definitions, so the output leaves them out: %s", term.Clean(place.String()), md.FullName(), strings.Join(p.Lost, ", "))
 		}
 	}
 	if printed == 0 && missing == nil {

@@ -38,7 +38,7 @@ definitions know the method; a reading that is not certain has its probability.
 
 On a terminal, frames that follow each other and are about the same are one line;
 text that was sent in pieces is joined. --full shows every header and every field,
-as it is without a terminal. Output longer than the screen goes through a pager:
+which is the default if the output is no terminal. Output longer than the screen goes through a pager:
 UNWIRE_PAGER, PAGER, or less.
 
 --format protojson or prototext prints frames by their definitions, for other

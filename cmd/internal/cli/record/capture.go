@@ -69,8 +69,8 @@ while it runs; packets and keys are deleted when it ends. If it is killed, the n
 that reads F.uwc, or the next capture, completes F.uwc and deletes them. --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 Servers are reached through the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY
-names, unless NO_PROXY excepts them; those of this machine directly. --upstream-proxy
-sends all through another one instead, or through none; a password in it is visible
+names, unless NO_PROXY excepts them. Servers on this machine are reached directly.
+--upstream-proxy sends all through another one instead, or through none; a password in it is visible
 to other users of this machine, one in a variable is not.
 
 --client-cert and --client-key are shown to any server that asks for a certificate, or

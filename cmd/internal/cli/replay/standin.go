@@ -27,8 +27,8 @@ func standinCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "standin",
 		Short: "Run the local server of the reconstructed API",
-		Long: `standin serves the reconstructed API on loopback from a script: a conversation
-with its tool calls, delays and faults. The same script and seed give the same
+		Long: `standin serves the reconstructed API on loopback by a script. The
+script describes a conversation of an agent: its tool calls, delays and faults. The same script and seed give the same
 answers. It makes a certificate of its own at each start.
 
 The built-in script answers prompts that contain "tools demo" (three calls of the

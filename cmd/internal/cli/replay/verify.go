@@ -37,8 +37,8 @@ func verifyCommand(a *app.App) *cobra.Command {
 		Short: "Ask a server whether it knows each field of the requests' definitions",
 		Long: `verify holds the definitions of the requests in a capture against what a server's
 parser says: each field is confirmed, contradicted or undecided. It sends messages
-that cannot be parsed to their end, so no handler gets one; a handler of a
-client-streaming or bidirectional method starts all the same, and is told so.
+that end in bytes which no parser accepts, so no handler gets a message. The handler
+of a client-streaming or bidirectional method starts anyway, and gets an error.
 
   connect-es    every field's class and label, text from bytes in version 2: one or
                 two requests if the definitions are right, a few more a mistake
@@ -195,7 +195,7 @@ func methodsToVerify(ctx context.Context, a *app.App, store *query.Capture, addr
 	case addr.Exchange != 0 && methods.Exchanges == 0:
 		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
 	case methods.Len() == 0:
-		return nil, app.Fail(app.ExitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "--proto names the folder of definitions"))
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("no request in %s is of a method in the definitions", addr.File), cmp.Or(app.Undefined(s, servicesOf(methods.Unknown)), "--proto names the folder of definitions"))
 	}
 	return methods, nil
 }

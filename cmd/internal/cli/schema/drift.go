@@ -20,7 +20,7 @@ func driftCommand(a *app.App) *cobra.Command {
 		Use:   "drift OLD NEW",
 		Short: "What changed in the protocol between two versions of a client",
 		Long: `drift extracts the definitions of two versions of shipped code and lists what
-changed: new methods first, and what each change breaks, as schema diff does.
+changed. New methods come first. Like schema diff, it says what each change breaks.
 OLD and NEW are anything that schema extract reads: bundles, archives, packages,
 executables, folders of them; or definitions, such as a folder of .proto files.
 

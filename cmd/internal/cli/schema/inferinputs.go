@@ -89,7 +89,7 @@ func (g *inferInputs) merge(name string, ev *infer.Evidence) {
 	case shared == 1:
 		g.a.Say("unwire: %s: all of it is counted already", app.InputName(name))
 	case shared > 0:
-		g.a.Say("unwire: warning: %s: %.0f %% of its inputs are counted already and now count twice", app.InputName(name), 100*shared)
+		g.a.Say("unwire: warning: %s: %.0f %% of its samples are in the evidence already, and now count twice", app.InputName(name), 100*shared)
 	}
 }
 

@@ -22,9 +22,9 @@ func redactCommand(a *app.App) *cobra.Command {
 		Use:   "redact F.uwc -o CLEAN.uwc",
 		Short: "Copy a capture without its secrets",
 		Long: `redact cleans a capture that was recorded with --keep-secrets or by an older
-version, or of which a secret is known now. Everything passes the redaction that
-recording does, into a new file; the protobuf fields that are known to hold
-secrets, which a recorder does not decode, are replaced as well. Exchanges keep
+version, or of which a secret is known now. It writes a new file, with the same
+redaction as while recording. It also decodes protobuf, which recording does not
+do, and replaces the fields that are known to hold secrets. Exchanges keep
 their numbers, times, outcomes and chunk boundaries; what was derived is dropped.
 Notes, definitions and chosen readings are copied, notes without secrets.
 The new file is then audited: the exit status is 1 if something is left.
